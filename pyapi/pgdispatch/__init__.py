@@ -1,0 +1,55 @@
+"""Dispatch of agent runs as stored logic inside PostgreSQL: the thin Python side."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+
+from pgdispatch.aio import AsyncDispatch
+from pgdispatch.client import Dispatch
+from pgdispatch.errors import (
+    BrokenInvariant,
+    Conflict,
+    DispatchError,
+    InvalidArgument,
+    NotAllowed,
+    NotFound,
+    SchemaMismatch,
+)
+from pgdispatch.types import (
+    Actor,
+    ClaimedRun,
+    Decision,
+    IssueWrite,
+    Outcome,
+    QueueDepth,
+    ReasonCode,
+    RunStatus,
+    Transition,
+)
+
+__all__ = [
+    "Actor",
+    "AsyncDispatch",
+    "BrokenInvariant",
+    "ClaimedRun",
+    "Conflict",
+    "Decision",
+    "Dispatch",
+    "DispatchError",
+    "InvalidArgument",
+    "IssueWrite",
+    "NotAllowed",
+    "NotFound",
+    "Outcome",
+    "QueueDepth",
+    "ReasonCode",
+    "RunStatus",
+    "SchemaMismatch",
+    "Transition",
+    "__version__",
+]
+
+try:
+    __version__ = version("pgdispatch")
+except PackageNotFoundError:  # a checkout that was never installed
+    __version__ = "0+unknown"

@@ -1,0 +1,265 @@
+"""The blocking client."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, Self, TypeAlias, TypeVar
+
+import psycopg
+from psycopg.rows import tuple_row
+from psycopg_pool import ConnectionPool
+
+from pgdispatch import _calls, _connections
+from pgdispatch._calls import Call, Rows
+from pgdispatch._logging import watch
+from pgdispatch.errors import translated
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_IDLE = psycopg.pq.TransactionStatus.IDLE
+
+Connection: TypeAlias = psycopg.Connection[Any]
+Pool: TypeAlias = ConnectionPool[Any]
+
+
+def _method(
+    declared: Callable[P, Call[T]],
+) -> Callable[Concatenate[Dispatch, P], T]:
+    """Make the method that makes the declared call."""
+
+    def method(self: Dispatch, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self.call(declared(*args, **kwargs))
+
+    _calls.dress(method, "Dispatch", declared)
+    return method
+
+
+class Dispatch:
+    """Calls the dispatch functions on a connection, a pool or a DSN.
+
+    On a connection the calls are part of its transaction, which the caller commits or rolls
+    back; nothing is retried. On a pool, and on a DSN, for which a pool is opened at the first
+    call, each call is a transaction of its own at READ COMMITTED and is made again after a
+    serialization failure or a deadlock. Bad arguments raise `InvalidArgument` before any SQL
+    is sent; errors of the functions raise the classes of `pgdispatch.errors`; every other
+    database error comes through as psycopg raises it.
+    """
+
+    def __init__(self, target: Connection | Pool | str, *, pool_size: int = 10) -> None:
+        """Take a connection, a pool, or a DSN in any form that libpq reads.
+
+        An empty DSN means libpq's environment variables. `pool_size` is the largest number
+        of connections of the pool that a DSN leads to.
+        """
+        self._conn: Connection | None = None
+        self._pool: Pool | None = None
+        self._dsn: str | None = None
+        self._closed = False
+        self._opening = threading.Lock()
+        self._pool_size = pool_size
+        if isinstance(target, psycopg.Connection):
+            self._conn = target
+        elif isinstance(target, ConnectionPool):
+            self._pool = target
+        elif isinstance(target, str):
+            self._dsn = _connections.checked(target)
+        else:
+            raise TypeError(
+                "Dispatch takes a psycopg.Connection, a psycopg_pool.ConnectionPool or a DSN,"
+                f" not {type(target).__name__}"
+            )
+
+    def __enter__(self) -> Self:
+        """Give the client itself."""
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close what the client opened."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the pool that a DSN led to; a given connection or pool stays open."""
+        if self._dsn is None:
+            return
+        with self._opening:
+            self._closed = True
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[Dispatch]:
+        """Make several calls in one transaction, on the client that is given.
+
+        The block's end commits, an exception rolls back, and nothing is retried. On a given
+        connection the block is a savepoint of the caller's transaction, or, where the
+        connection is in autocommit and has none, a transaction.
+        """
+        if self._conn is None:
+            with self._own_transaction() as conn:
+                yield Dispatch(conn)
+        else:
+            if not self._conn.autocommit and self._conn.info.transaction_status == _IDLE:
+                # Begins the transaction, which the block would else begin and then commit.
+                self._conn.execute("select")
+            with self._conn.transaction():
+                yield Dispatch(self._conn)
+
+    def call(self, call: Call[T]) -> T:
+        """Make a declared call; the methods do this."""
+        if self._conn is not None:
+            with translated():
+                return call.read(_fetch(self._conn, call))
+        for pause in _connections.pauses():
+            try:
+                return self._call_alone(call)
+            except psycopg.Error as exc:
+                if exc.sqlstate not in _connections.RETRIED:
+                    raise
+            time.sleep(pause)
+        return self._call_alone(call)
+
+    def _call_alone(self, call: Call[T]) -> T:
+        with translated(), self._own_transaction() as conn:
+            return call.read(_fetch(conn, call))
+
+    @contextmanager
+    def _own_transaction(self) -> Iterator[Connection]:
+        with self._opened().connection() as conn:
+            level = conn.isolation_level
+            if level is not _connections.LEVEL:
+                conn.isolation_level = _connections.LEVEL
+            try:
+                with conn.transaction():
+                    yield conn
+            finally:
+                if conn.isolation_level is not level and not conn.closed:
+                    conn.isolation_level = level
+
+    def _opened(self) -> Pool:
+        with self._opening:
+            if self._closed:
+                raise psycopg.InterfaceError("the client is closed")
+            if self._pool is None:
+                self._pool = self._open(self._dsn or "")
+            return self._pool
+
+    def _open(self, dsn: str) -> Pool:
+        # A pool reports a server that it cannot reach late and without the reason.
+        psycopg.connect(_connections.probe(dsn)).close()
+        pool: Pool = ConnectionPool(
+            dsn,
+            min_size=1,
+            max_size=self._pool_size,
+            name="pgdispatch",
+            kwargs=_connections.OPTIONS,
+            configure=_configure,
+            open=False,
+        )
+        pool.open()
+        return pool
+
+    # Directory
+    put_workspace = _method(_calls.put_workspace)
+    delete_workspace = _method(_calls.delete_workspace)
+    put_member = _method(_calls.put_member)
+    remove_member = _method(_calls.remove_member)
+    put_team = _method(_calls.put_team)
+    put_team_member = _method(_calls.put_team_member)
+    remove_team_member = _method(_calls.remove_team_member)
+    put_runtime = _method(_calls.put_runtime)
+    put_agent = _method(_calls.put_agent)
+    set_agent_status = _method(_calls.set_agent_status)
+    bind_agent = _method(_calls.bind_agent)
+    archive_agent = _method(_calls.archive_agent)
+    grant_invoke = _method(_calls.grant_invoke)
+    revoke_invoke = _method(_calls.revoke_invoke)
+    put_squad = _method(_calls.put_squad)
+    archive_squad = _method(_calls.archive_squad)
+    heartbeat = _method(_calls.heartbeat)
+    set_runtime_offline = _method(_calls.set_runtime_offline)
+    can_invoke_agent = _method(_calls.can_invoke_agent)
+
+    # Issues
+    create_issue = _method(_calls.create_issue)
+    update_issue = _method(_calls.update_issue)
+    update_issues = _method(_calls.update_issues)
+    delete_issue = _method(_calls.delete_issue)
+    resolve_issue = _method(_calls.resolve_issue)
+
+    # Wakes
+    queue_wake = _method(_calls.queue_wake)
+    queue_wakes = _method(_calls.queue_wakes)
+    read_payload = _method(_calls.read_payload)
+
+    # Claim and lifecycle
+    claim_run = _method(_calls.claim_run)
+    claim_runs = _method(_calls.claim_runs)
+    start_run = _method(_calls.start_run)
+    wait_run = _method(_calls.wait_run)
+    extend_lease = _method(_calls.extend_lease)
+    defer_run = _method(_calls.defer_run)
+    complete_run = _method(_calls.complete_run)
+    fail_run = _method(_calls.fail_run)
+    requeue_run = _method(_calls.requeue_run)
+    cancel_run = _method(_calls.cancel_run)
+    start_runs = _method(_calls.start_runs)
+    complete_runs = _method(_calls.complete_runs)
+    fail_runs = _method(_calls.fail_runs)
+
+    # Recovery
+    reclaim_runs = _method(_calls.reclaim_runs)
+    promote_deferred = _method(_calls.promote_deferred)
+    recover_runtime = _method(_calls.recover_runtime)
+
+    # Reading
+    queue_depth = _method(_calls.queue_depth)
+    clock = _method(_calls.clock)
+    allowance_limit = _method(_calls.allowance_limit)
+    allowance_window = _method(_calls.allowance_window)
+    batch_limit = _method(_calls.batch_limit)
+    claim_batch_limit = _method(_calls.claim_batch_limit)
+    claim_recovery_window = _method(_calls.claim_recovery_window)
+    coalesce_window = _method(_calls.coalesce_window)
+    dispatch_timeout = _method(_calls.dispatch_timeout)
+    document_limit = _method(_calls.document_limit)
+    duplicate_window = _method(_calls.duplicate_window)
+    error_limit = _method(_calls.error_limit)
+    escalation_delay = _method(_calls.escalation_delay)
+    gate_event_retention = _method(_calls.gate_event_retention)
+    key_limit = _method(_calls.key_limit)
+    max_delay = _method(_calls.max_delay)
+    max_lease = _method(_calls.max_lease)
+    name_limit = _method(_calls.name_limit)
+    occurrence_lateness = _method(_calls.occurrence_lateness)
+    prepare_lease = _method(_calls.prepare_lease)
+    queued_ttl = _method(_calls.queued_ttl)
+    reason_limit = _method(_calls.reason_limit)
+    reconnect_grace = _method(_calls.reconnect_grace)
+    run_retention = _method(_calls.run_retention)
+    running_timeout = _method(_calls.running_timeout)
+    runtime_freshness = _method(_calls.runtime_freshness)
+    trigger_budget = _method(_calls.trigger_budget)
+    wake_channel = _method(_calls.wake_channel)
+
+
+def _configure(conn: Connection) -> None:
+    conn.isolation_level = _connections.LEVEL
+
+
+def _fetch(conn: Connection, call: Call[Any]) -> Rows:
+    watch(conn)
+    # A cursor of our own kind: the caller's may read other placeholders or build other rows.
+    # Binary, since the text of times and intervals follows settings of the session.
+    with psycopg.Cursor(conn, row_factory=tuple_row) as cur:
+        return cur.execute(call.sql.encode(), call.args, binary=True).fetchall()
