@@ -257,7 +257,9 @@ def _json(name: str, value: object, *, replace: bool) -> str:
     if isinstance(value, psycopg.types.json.Json | psycopg.types.json.Jsonb):
         value = value.obj
 
-    def other(item: object) -> str:
+    def other(item: object) -> object:
+        if isinstance(item, Mapping):
+            return dict(item)
         if isinstance(item, uuid.UUID):
             return str(item)
         if isinstance(item, dt.datetime):
