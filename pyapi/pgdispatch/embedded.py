@@ -47,6 +47,7 @@ THROWAWAY_SETTINGS: Mapping[str, str] = {
 }
 
 START_SECONDS = 60.0
+ORPHAN_SECONDS = 15.0
 SHORT_FOLDER = Path("/tmp")  # noqa: S108 a socket's path may have at most 107 bytes
 
 
@@ -305,18 +306,20 @@ class EmbeddedServer:
 
         A number may have been given to another process since; the server itself would then
         refuse to start. A process of this folder's server works inside the folder, so what
-        does not is none of ours. Left-over children of a killed server are waited for by
-        nobody: they hold the shared memory, and starting beside them would damage the data.
+        does not is none of ours. The children of a killed server notice its end and follow
+        it; until then they hold the shared memory, and starting beside them would damage the
+        data.
         """
         pid_file = self.data_dir / "postmaster.pid"
         if not Path("/proc/self/cwd").exists() or not pid_file.exists():
             return
-        living = [
-            int(entry.name)
-            for entry in Path("/proc").iterdir()
-            if entry.name.isdigit() and _reaper.serves(int(entry.name), self.data_dir)
-        ]
-        if living:
+        with contextlib.suppress(IndexError):
+            number = pid_file.read_text().splitlines()[0].strip()
+            if number.isdigit() and not _reaper.serves(int(number), self.data_dir):
+                deadline = time.monotonic() + ORPHAN_SECONDS
+                while self._processes() and time.monotonic() < deadline:
+                    time.sleep(0.05)
+        if living := self._processes():
             numbers = ", ".join(str(pid) for pid in sorted(living))
             raise EmbeddedServerError(
                 f"a server already runs in {self.data_dir} (process {numbers}): "
@@ -324,6 +327,11 @@ class EmbeddedServer:
             )
         logger.warning("stale pid file removed", extra={"data_dir": str(self.data_dir)})
         pid_file.unlink()
+
+    def _processes(self) -> list[int]:
+        """Number the processes that work in the data folder: a server and its children."""
+        numbers = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+        return [pid for pid in numbers if _reaper.serves(pid, self.data_dir)]
 
     def _launch(self) -> None:
         assert self._home is not None  # noqa: S101

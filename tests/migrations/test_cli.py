@@ -1,0 +1,109 @@
+"""The commands: what they print, and the code that they end with."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from pgdispatch.cli import main
+from tests.support.servers import Database
+
+
+def run(*arguments: str, **rest: Any) -> Result:
+    return CliRunner().invoke(main, arguments, **rest)
+
+
+def test_migrate_and_status_by_their_codes_and_words(empty_db: Database) -> None:
+    behind = run("migrate", "status", "--dsn", empty_db.dsn)
+    assert behind.exit_code == 3
+    assert behind.stdout == "at nothing, behind by 1: 0001_core\n"
+
+    first = run("migrate", "--dsn", empty_db.dsn)
+    assert first.exit_code == 0
+    assert first.stdout == "from nothing to 0001_core: applied 0001_core\n"
+
+    again = run("migrate", "--dsn", empty_db.dsn)
+    assert again.exit_code == 0
+    assert again.stdout == "from 0001_core to 0001_core: nothing to do\n"
+
+    current = run("migrate", "status", "--dsn", empty_db.dsn)
+    assert current.exit_code == 0
+    assert current.stdout == "at 0001_core, current\n"
+
+
+def test_the_same_as_json(empty_db: Database) -> None:
+    behind = run("migrate", "status", "--json", "--dsn", empty_db.dsn)
+    assert behind.exit_code == 3
+    assert json.loads(behind.stdout) == {
+        "version": None,
+        "current": False,
+        "applied": [],
+        "pending": ["0001_core"],
+        "unknown": [],
+    }
+    done = run("migrate", "--json", "--dsn", empty_db.dsn)
+    assert json.loads(done.stdout) == {
+        "from": None,
+        "to": "0001_core",
+        "applied": ["0001_core"],
+    }
+
+
+def test_the_group_hands_its_options_down(empty_db: Database) -> None:
+    found = run("migrate", "--json", "--dsn", empty_db.dsn, "status")
+    assert found.exit_code == 3
+    assert json.loads(found.stdout)["pending"] == ["0001_core"]
+
+
+def test_the_dsn_comes_from_the_environment_and_the_option_wins(empty_db: Database) -> None:
+    found = run("migrate", "status", env={"PGDISPATCH_DSN": empty_db.dsn})
+    assert found.exit_code == 3
+    found = run(
+        "migrate", "status", "--dsn", empty_db.dsn, env={"PGDISPATCH_DSN": "host=/nowhere"}
+    )
+    assert found.exit_code == 3
+
+
+def test_a_dry_run_prints_the_sql_and_applies_nothing(empty_db: Database) -> None:
+    found = run("migrate", "--dry-run", "--dsn", empty_db.dsn)
+    assert found.exit_code == 0
+    assert found.stdout.startswith("-- 0001_core:")
+    assert run("migrate", "status", "--dsn", empty_db.dsn).exit_code == 3
+
+
+def test_rollback_asks_first(empty_db: Database) -> None:
+    run("migrate", "--dsn", empty_db.dsn)
+    refused = run("migrate", "rollback", "--dsn", empty_db.dsn, input="n\n")
+    assert refused.exit_code == 1
+    assert run("migrate", "status", "--dsn", empty_db.dsn).exit_code == 0
+    done = run("migrate", "rollback", "--yes", "--dsn", empty_db.dsn)
+    assert done.exit_code == 0
+    assert done.stdout == "from 0001_core to nothing\n"
+
+
+@pytest.mark.parametrize("dsn", ["host=/nowhere", "no dsn at all", "postgresql://[::1"])
+def test_a_database_out_of_reach_is_a_failure_without_a_traceback(dsn: str) -> None:
+    plain = run("migrate", "--dsn", dsn)
+    assert plain.exit_code == 1
+    assert plain.stderr.startswith("pgdispatch: ")
+    assert "Traceback" not in plain.output
+    as_json = run("migrate", "status", "--json", "--dsn", dsn)
+    assert as_json.exit_code == 1
+    assert list(json.loads(as_json.stdout)) == ["error"]
+
+
+@pytest.mark.parametrize(
+    "arguments", [["nonsense"], ["migrate", "--nonsense"], ["migrate", "--wait", "-1"]]
+)
+def test_wrong_usage_has_its_own_code(arguments: list[str]) -> None:
+    assert run(*arguments).exit_code == 2
+
+
+def test_every_command_is_listed_with_help() -> None:
+    listed = run("--help")
+    assert listed.exit_code == 0
+    for name in ("migrate", "dev"):
+        assert name in listed.stdout
