@@ -387,7 +387,7 @@ def can_invoke_agent(
     acting_run_id: Id | None = None,
     originator_id: Id | None = None,
 ) -> Call[bool]:
-    """Tell whether the actor may invoke the agent."""
+    """Tell whether an actor may start an agent."""
     return _scalar(
         bool,
         "can_invoke_agent",
@@ -549,7 +549,7 @@ def queue_wake(
     coalesce: bool = True,
     max_attempts: int = 2,
 ) -> Call[Decision]:
-    """Ask for a run of an agent, and tell what became of that.
+    """Ask for one run of an agent and learn what became of the wish.
 
     For trusted producers: nobody's right to invoke is asked. A refusal is an answer, not an
     error.
@@ -579,7 +579,7 @@ def queue_wake(
 def queue_wakes(
     workspace_id: Id, wakes: Iterable[Mapping[str, object]]
 ) -> Call[list[Decision]]:
-    """Ask for many runs at once, with one answer for each wake in the order given.
+    """Ask for many runs in one call: one decision an element, in the order given.
 
     A wake is a mapping of the arguments of `queue_wake`. One of a wrong shape refuses the whole
     call.
@@ -594,7 +594,7 @@ def queue_wakes(
 
 
 def read_payload(text: str | None) -> Call[Json]:
-    """Read a payload that may be no JSON; such a text becomes a JSON string."""
+    """Read a text as a payload without ever refusing it."""
     return _scalar(object, "read_payload", arg.optional_text("text", text))
 
 
@@ -604,7 +604,7 @@ def read_payload(text: str | None) -> Call[Json]:
 def claim_run(
     workspace_id: Id, agent_id: Id, runtime_id: Id | None = None
 ) -> Call[ClaimedRun | None]:
-    """Claim the best claimable run of an agent."""
+    """Hand out the next queued run of one agent: one row, or none."""
     return _rows(
         _CLAIMED_RUN,
         _CLAIMED_RUN.first,
@@ -623,10 +623,10 @@ def claim_runs(
     start: bool = False,
     lease: dt.timedelta | None = None,
 ) -> Call[list[ClaimedRun]]:
-    """Claim up to `max` runs for the runtimes of one daemon.
+    """Hand a daemon the next runs of its runtimes.
 
-    With `start` the runs are running at once, for daemons that prepare nothing. Needs READ
-    COMMITTED.
+    At most `max` runs come back, and at most `per_agent` newly claimed ones of an agent. With
+    `start` they are running at once, for daemons that prepare nothing. Needs READ COMMITTED.
     """
     return _rows(
         _CLAIMED_RUN,
@@ -644,7 +644,7 @@ def claim_runs(
 def start_run(
     workspace_id: Id, run_id: Id, claim_no: int, lease: dt.timedelta | None = None
 ) -> Call[Transition]:
-    """Report that the work of a run has begun.
+    """Report that a claimed run has begun: dispatched or waiting becomes running.
 
     With a lease the run itself expires unless it is extended.
     """
@@ -660,7 +660,7 @@ def start_run(
 
 
 def wait_run(workspace_id: Id, run_id: Id, claim_no: int, wait_reason: str) -> Call[Transition]:
-    """Report that a claimed run waits for a local directory."""
+    """Report that a claimed run waits for its local directory: dispatched becomes waiting."""
     return _rows(
         _TRANSITION,
         _TRANSITION.one,
@@ -675,7 +675,7 @@ def wait_run(workspace_id: Id, run_id: Id, claim_no: int, wait_reason: str) -> C
 def extend_lease(
     workspace_id: Id, run_id: Id, claim_no: int, lease: dt.timedelta | None = None
 ) -> Call[Transition]:
-    """Keep a run in hand for another lease."""
+    """Keep a claim, or a running run that was started with a lease, protected for longer."""
     return _rows(
         _TRANSITION,
         _TRANSITION.one,
@@ -690,7 +690,7 @@ def extend_lease(
 def defer_run(
     workspace_id: Id, run_id: Id, claim_no: int, until: dt.datetime
 ) -> Call[Transition]:
-    """Give a run back until a later time, at no cost of an attempt."""
+    """Put a claimed, waiting or running run off until p_until; it uses up no attempt."""
     return _rows(
         _TRANSITION,
         _TRANSITION.one,
@@ -711,7 +711,7 @@ def complete_run(
     work_dir: str | None = None,
     session_lost: bool = False,
 ) -> Call[Transition]:
-    """Report that a run has done its work.
+    """Report that a running run has done its work.
 
     NUL and unpaired surrogates in the result become U+FFFD.
     """
@@ -739,7 +739,7 @@ def fail_run(
     work_dir: str | None = None,
     session_lost: bool = False,
 ) -> Call[Transition]:
-    """Report that a run has failed; it is tried again while its reason and attempts allow.
+    """Report that a claimed, waiting or running run has failed.
 
     NUL and unpaired surrogates in the error become U+FFFD.
     """
@@ -759,7 +759,7 @@ def fail_run(
 
 
 def requeue_run(workspace_id: Id, run_id: Id, claim_no: int) -> Call[Transition]:
-    """Give a claimed run back to the queue, unstarted."""
+    """Give a claim back at once: dispatched becomes queued, in its old place."""
     return _rows(
         _TRANSITION,
         _TRANSITION.one,
@@ -778,7 +778,7 @@ def cancel_run(
     acting_run_id: Id | None = None,
     reason: str | None = None,
 ) -> Call[Transition]:
-    """Cancel a run and the wakes that it stands for.
+    """Cancel a run that has not ended, in whatever state, with all the wakes recorded on it.
 
     Raises `NotAllowed` when the actor may not see the run.
     """
@@ -796,7 +796,8 @@ def cancel_run(
 def start_runs(
     workspace_id: Id, reports: Iterable[Mapping[str, object]]
 ) -> Call[list[Transition]]:
-    """Start several runs, with one answer for each report in the order given.
+    """Report the start of many runs in one call: one transition an element, in the order
+    given.
 
     A report is a mapping of the arguments of `start_run`.
     """
@@ -812,7 +813,8 @@ def start_runs(
 def complete_runs(
     workspace_id: Id, reports: Iterable[Mapping[str, object]]
 ) -> Call[list[Transition]]:
-    """Complete several runs, with one answer for each report in the order given.
+    """Report the completion of many runs in one call: one transition an element, in the order
+    given.
 
     A report is a mapping of the arguments of `complete_run`.
     """
@@ -828,7 +830,8 @@ def complete_runs(
 def fail_runs(
     workspace_id: Id, reports: Iterable[Mapping[str, object]]
 ) -> Call[list[Transition]]:
-    """Fail several runs, with one answer for each report in the order given.
+    """Report the failure of many runs in one call: one transition an element, in the order
+    given.
 
     A report is a mapping of the arguments of `fail_run`.
     """
@@ -847,7 +850,7 @@ def fail_runs(
 def reclaim_runs(
     workspace_id: Id, runtime_ids: Iterable[Id], max: int = 1
 ) -> Call[list[ClaimedRun]]:
-    """Hand out again what was claimed and never confirmed."""
+    """Hand out again the runs of these runtimes whose claim was never confirmed."""
     return _rows(
         _CLAIMED_RUN,
         _CLAIMED_RUN.all,
@@ -861,7 +864,7 @@ def reclaim_runs(
 def promote_deferred(
     workspace_id: Id, runtime_ids: Iterable[Id] | None = None, max: int = 500
 ) -> Call[int]:
-    """Queue the deferred runs that are due and tell how many."""
+    """Queue deferred runs that are due, and return how many."""
     return _scalar(
         int,
         "promote_deferred",
@@ -872,7 +875,7 @@ def promote_deferred(
 
 
 def recover_runtime(workspace_id: Id, runtime_id: Id) -> Call[list[Transition]]:
-    """Fail and retry what a restarted daemon had in hand."""
+    """Fail and retry what a runtime had in hand when its daemon went down: one row a run."""
     return _rows(
         _TRANSITION,
         _TRANSITION.all,
