@@ -1,0 +1,22 @@
+-- Locks: agents FOR KEY SHARE by id. Held to the end of the transaction, so that an archive or a
+-- teardown, which locks FOR UPDATE, cannot slip between the verdict and the insert.
+create or replace function dispatch._lock_agents(p_workspace_id uuid, p_agent_ids uuid[])
+returns void
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+begin
+    perform
+    from dispatch.agent as a
+    where a.workspace_id = p_workspace_id and a.id = any(p_agent_ids)
+    order by a.id
+    for key share;
+end;
+$fn$;
+
+comment on function dispatch._lock_agents(uuid, uuid[]) is
+$doc$Keep these agents from being archived or deleted until the transaction ends.
+
+Errors: none.$doc$;

@@ -1,0 +1,69 @@
+create or replace function dispatch._settle_wakes(
+    p_workspace_id uuid,
+    p_round dispatch._candidate[],
+    p_now timestamptz
+)
+returns dispatch._ruling[]
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_rulings dispatch._ruling[] := '{}';
+    v_left dispatch._candidate[] := p_round;
+    v_c record;
+    v_duplicate uuid;
+begin
+    for v_c in
+        select c.ord, c.wake
+        from unnest(p_round) as c
+        where (c.wake).idempotency_key is not null
+            and not coalesce('duplicate' = any((c.wake).skip), false)
+        order by c.ord
+    loop
+        v_duplicate := dispatch._find_duplicate(
+            p_workspace_id, (v_c.wake).idempotency_key, p_now
+        );
+        if v_duplicate is not null then
+            v_rulings := v_rulings || row(
+                v_c.ord,
+                dispatch._duplicate_decision(
+                    p_workspace_id, v_c.wake, v_duplicate, 'duplicate_recent'
+                )
+            )::dispatch._ruling;
+        end if;
+    end loop;
+    v_left := dispatch._without(v_left, v_rulings);
+
+    v_rulings := v_rulings || array(
+        select s from dispatch._absorb_wakes(p_workspace_id, v_left, p_now) as s
+    );
+
+    for v_c in
+        select c.ord, c.wake
+        from unnest(dispatch._without(p_round, v_rulings)) as c
+        where (c.wake).reason = 'task_assigned'
+            and (c.wake).fire_at is null
+            and not coalesce('allowance' = any((c.wake).skip), false)
+        order by c.ord
+    loop
+        if not dispatch._allowance_admits(p_workspace_id, v_c.wake, p_now) then
+            v_rulings := v_rulings || row(
+                v_c.ord,
+                row(
+                    'rate_limited', 'allowance_exhausted', null, (v_c.wake).agent_id,
+                    (v_c.wake).source, null
+                )::dispatch.decision
+            )::dispatch._ruling;
+        end if;
+    end loop;
+    return v_rulings;
+end;
+$fn$;
+
+comment on function dispatch._settle_wakes(uuid, dispatch._candidate[], timestamptz) is
+$doc$Take independent candidates through gates 4 to 7: duplicate, coalesce, pending slot, allowance.
+
+Returns the decisions of those that a gate settled; the others are to be inserted.
+Errors: none.$doc$;

@@ -1,0 +1,80 @@
+create or replace function dispatch._claim(
+    p_workspace_id uuid,
+    p_runtime_ids uuid[],
+    p_agent_id uuid,
+    p_max integer,
+    p_per_agent integer,
+    p_is_started boolean,
+    p_lease interval
+)
+returns setof dispatch.claimed_run
+language plpgsql
+volatile
+parallel unsafe
+rows 10
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_agents uuid[];
+    v_due uuid[] := '{}';
+    v_fresh uuid[];
+    v_reclaimed uuid[] := '{}';
+    v_claimed uuid[] := '{}';
+    v_now timestamptz;
+begin
+    if p_agent_id is null then
+        v_due := dispatch._due_agents(p_workspace_id, p_runtime_ids, dispatch.clock(), 500);
+        v_agents := array(
+            select c.agent_id from dispatch._claim_pairs(p_workspace_id, p_runtime_ids) as c
+        ) || v_due;
+    else
+        v_agents := array[p_agent_id];
+    end if;
+    perform dispatch._lock_claim_agents(p_workspace_id, v_agents, cardinality(v_due) > 0);
+    v_now := dispatch.clock();
+    v_fresh := dispatch._fresh_runtimes(p_workspace_id, p_runtime_ids, v_now);
+    if cardinality(v_fresh) = 0 or dispatch._workspace_is_paused(p_workspace_id) then
+        return;
+    end if;
+    if p_agent_id is null then
+        if cardinality(v_due) > 0 then
+            perform dispatch._promote_due(p_workspace_id, v_fresh, v_due, 500, v_now);
+        end if;
+        v_reclaimed := dispatch._reclaim_stale(
+            p_workspace_id, v_fresh, p_max,
+            case when p_is_started then dispatch.prepare_lease()
+                else coalesce(p_lease, dispatch.prepare_lease()) end,
+            v_now
+        );
+    end if;
+    if cardinality(v_reclaimed) < p_max and cardinality(v_agents) > 0 then
+        v_claimed := dispatch._claim_queued(
+            p_workspace_id, v_fresh, v_agents, p_max - cardinality(v_reclaimed), p_per_agent,
+            p_is_started,
+            case when p_is_started then p_lease
+                else coalesce(p_lease, dispatch.prepare_lease()) end,
+            v_now
+        );
+    end if;
+    if cardinality(v_claimed) + cardinality(v_reclaimed) = 0 then
+        return;
+    end if;
+    return query
+    select
+        c.run_id, c.workspace_id, c.agent_id, c.runtime_id, c.issue_id, c.chat_session_id,
+        c.autopilot_run_id, c.claim_no, c.attempt, c.priority, c.reason, c.payload, c.triggers,
+        c.requested_at, c.dispatched_at, c.lease_expires_at, c.originator_id, c.accountable_id,
+        c.attribution_source, c.is_leader_run, c.squad_id, c.handoff_note, c.session_id,
+        c.work_dir, c.reclaimed
+    from dispatch._claimed_rows(p_workspace_id, v_claimed || v_reclaimed, v_reclaimed) as c;
+    if p_is_started then
+        perform dispatch._settle_owed(p_workspace_id, v_claimed);
+    end if;
+end;
+$fn$;
+
+comment on function dispatch._claim(uuid, uuid[], uuid, integer, integer, boolean, interval) is
+$doc$Promote, reclaim and claim for a machine, or (p_agent_id given) claim for one agent only.
+
+The runtimes are known and of one daemon. Arguments were checked by the caller.
+Errors: none.$doc$;

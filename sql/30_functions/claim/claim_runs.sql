@@ -1,0 +1,62 @@
+-- Locks: agents by id, then run rows. Agents first, so that what is counted in the next statement holds
+-- until the commit; the instant, the pause and the freshness of the runtimes are read after the locks.
+create or replace function dispatch.claim_runs(
+    p_workspace_id uuid,
+    p_runtime_ids uuid[],
+    p_max integer default 1,
+    p_per_agent integer default 1,
+    p_start boolean default false,
+    p_lease interval default null
+)
+returns setof dispatch.claimed_run
+language plpgsql
+volatile
+parallel unsafe
+rows 10
+security definer
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_max constant integer := least(p_max, dispatch.claim_batch_limit());
+    v_known uuid[];
+begin
+    perform dispatch._check_isolation();
+    perform dispatch._check_ids(array['p_workspace_id'], array[p_workspace_id]);
+    perform dispatch._check_count('p_max', p_max);
+    if p_per_agent is null or p_per_agent < 1 then
+        perform dispatch._raise('PD400', 'count out of range', 'p_per_agent', '1 or more.');
+    elsif p_start is null then
+        perform dispatch._raise('PD400', 'argument missing', 'p_start', 'true or false.');
+    end if;
+    perform dispatch._check_lease('p_lease', p_lease);
+    v_known := dispatch._known_runtimes(p_workspace_id, p_runtime_ids);
+    if v_max = 0 or cardinality(v_known) = 0 then
+        return;
+    end if;
+    return query
+    select
+        c.run_id, c.workspace_id, c.agent_id, c.runtime_id, c.issue_id, c.chat_session_id,
+        c.autopilot_run_id, c.claim_no, c.attempt, c.priority, c.reason, c.payload, c.triggers,
+        c.requested_at, c.dispatched_at, c.lease_expires_at, c.originator_id, c.accountable_id,
+        c.attribution_source, c.is_leader_run, c.squad_id, c.handoff_note, c.session_id,
+        c.work_dir, c.reclaimed
+    from dispatch._claim(
+        p_workspace_id, v_known, null, v_max, p_per_agent, p_start, p_lease
+    ) as c;
+end;
+$fn$;
+
+comment on function dispatch.claim_runs(uuid, uuid[], integer, integer, boolean, interval) is
+$doc$Hand a daemon the next runs of its runtimes.
+
+First queues deferred runs that are due, then hands out again claims that were never confirmed, then
+claims queued runs: by priority, then request, then id, within each agent's capacity, one active run
+a lane. p_runtime_ids must belong to one daemon; unknown ones are skipped, and so are runtimes that
+are not fresh, agents that are not active and a paused workspace. p_max counts all runs returned and
+is clamped to 256; p_per_agent bounds the newly claimed runs of one agent. p_start moves them straight
+to running, for daemons that prepare nothing; those handed out again come dispatched all the same.
+p_lease is how long the claim is protected until start (default 45 s), or, with p_start, how long the
+run counts as alive without extend_lease (default: as long as its runtime). The call returns all that
+it moved, or raises and moved nothing. Rule: issue-to-run 4.
+Errors: PD400 missing or malformed argument, lease out of range, runtimes of two daemons, or a
+transaction stricter than READ COMMITTED (COLUMN transaction_isolation).$doc$;

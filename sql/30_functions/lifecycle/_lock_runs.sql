@@ -1,0 +1,30 @@
+-- Locks: run rows FOR NO KEY UPDATE by id, so that two batches over the same runs wait and never
+-- deadlock. A row that passed the test under its lock keeps passing it until the transaction ends.
+create or replace function dispatch._lock_runs(
+    p_workspace_id uuid,
+    p_reports dispatch._report[],
+    p_statuses dispatch.run_status[]
+)
+returns uuid[]
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+begin
+    return array(
+        select r.id
+        from dispatch._first_reports(p_reports) as p
+        inner join dispatch.run as r
+            on r.workspace_id = p_workspace_id and r.id = p.run_id and r.claim_no = p.claim_no
+        where r.status = any(p_statuses)
+        order by r.id
+        for no key update of r
+    );
+end;
+$fn$;
+
+comment on function dispatch._lock_runs(uuid, dispatch._report[], dispatch.run_status[]) is
+$doc$Lock and give the runs that carry the reported claim number and stand in one of the statuses.
+
+Errors: none.$doc$;

@@ -1,0 +1,50 @@
+create or replace function dispatch.promote_deferred(
+    p_workspace_id uuid,
+    p_runtime_ids uuid[] default null,
+    p_max integer default 500
+)
+returns integer
+language plpgsql
+volatile
+parallel unsafe
+security definer
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_runtimes uuid[] := p_runtime_ids;
+    v_agents uuid[];
+    v_now timestamptz;
+begin
+    perform dispatch._check_isolation();
+    perform dispatch._require_workspace(p_workspace_id);
+    perform dispatch._check_count('p_max', p_max);
+    if v_runtimes is null then
+        v_runtimes := array(
+            select r.id from dispatch.runtime as r where r.workspace_id = p_workspace_id
+        );
+    end if;
+    v_agents := dispatch._due_agents(p_workspace_id, v_runtimes, dispatch.clock(), p_max);
+    if cardinality(v_agents) = 0 then
+        return 0;
+    end if;
+    perform dispatch._lock_claim_agents(p_workspace_id, v_agents, true);
+    v_now := dispatch.clock();
+    if dispatch._workspace_is_paused(p_workspace_id) then
+        return 0;
+    end if;
+    return dispatch._promote_due(
+        p_workspace_id,
+        dispatch._fresh_runtimes(p_workspace_id, v_runtimes, v_now),
+        v_agents, p_max, v_now
+    );
+end;
+$fn$;
+
+comment on function dispatch.promote_deferred(uuid, uuid[], integer) is
+$doc$Queue deferred runs that are due, and return how many.
+
+p_runtime_ids NULL means all runtimes of the workspace; unknown ids are ignored. At most p_max runs.
+A run waits on while its runtime is not fresh, its issue and agent have a queued or dispatched run,
+or the workspace is paused. Rule: issue-to-run 4.
+Errors: PD400 missing argument, negative p_max, or a transaction stricter than READ COMMITTED
+(COLUMN transaction_isolation); PD404 workspace not found.$doc$;

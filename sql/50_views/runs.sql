@@ -1,0 +1,56 @@
+create or replace view dispatch.runs as
+select
+    r.id,
+    r.workspace_id,
+    r.agent_id,
+    r.runtime_id,
+    r.issue_id,
+    d.chat_session_id,
+    d.autopilot_run_id,
+    d.reason,
+    d.payload,
+    d.idempotency_key,
+    r.status,
+    r.priority,
+    r.requested_at,
+    r.fire_at,
+    r.dispatched_at,
+    r.lease_expires_at,
+    r.started_at,
+    r.finished_at,
+    r.claim_no,
+    r.attempt,
+    r.max_attempts,
+    d.parent_run_id,
+    d.rerun_of_run_id,
+    d.escalation_for_run_id,
+    d.delegated_from_run_id,
+    d.source,
+    d.comment_id,
+    r.lane,
+    d.coalesced_count,
+    d.actor_type,
+    d.actor_id,
+    d.originator_id,
+    d.accountable_id,
+    d.attribution_source,
+    d.evidence_kind,
+    d.evidence_id,
+    d.is_leader_run,
+    d.squad_id,
+    d.handoff_note,
+    d.force_fresh,
+    d.session_id,
+    d.work_dir,
+    d.result,
+    d.failure_reason,
+    d.error,
+    case when r.status = 'waiting_local_directory' then d.wait_reason end as wait_reason,
+    d.follow_up_run_id
+from dispatch.run as r
+inner join dispatch.run_detail as d on d.workspace_id = r.workspace_id and d.run_id = r.id;
+
+comment on view dispatch.runs is
+$doc$Every run, where it stands and what was asked and came of it.$doc$;
+comment on column dispatch.runs.wait_reason is
+$doc$Why the run waits; NULL unless it does.$doc$;
