@@ -10,5 +10,5 @@ create type dispatch.decision as (
 comment on type dispatch.decision is
 $doc$What became of one wake.
 
-run_id is the new, merged-into, absorbing or already existing run; NULL for rate_limited, blocked
-and none.$doc$;
+run_id is the new, merged-into, absorbing or already existing run; NULL for rate_limited,
+blocked and none.$doc$;

@@ -6,5 +6,6 @@ create type dispatch._candidate as (
 );
 
 comment on type dispatch._candidate is
-$doc$A wake on its way through the gates: its place in the batch, the id that its run would get, the
-code of the gate that blocked it (NULL while none did) and the wake with its attribution stamped.$doc$;
+$doc$A wake on its way through the gates: its place in the batch, the id that its run would get,
+the code of the gate that blocked it (NULL while none did) and the wake with its attribution
+stamped.$doc$;

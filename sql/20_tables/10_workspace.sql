@@ -48,7 +48,8 @@ on dispatch.workspace_pause (workspace_id)
 where released_at is null;
 
 comment on table dispatch.workspace_pause is
-$doc$Pause records, never changed but for their release. A workspace is paused while one is open.$doc$;
+$doc$Pause records, never changed but for their release. A workspace is paused while one is
+open.$doc$;
 comment on index dispatch.workspace_pause_one_open_idx is
 $doc$Guarantees one open pause a workspace, and answers whether it is paused.$doc$;
 comment on column dispatch.workspace_pause.released_at is

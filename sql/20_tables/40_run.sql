@@ -55,7 +55,8 @@ on dispatch.run (workspace_id, runtime_id, fire_at)
 where status = 'deferred';
 
 comment on table dispatch.run is
-$doc$The queue: one row an admitted wake, from admission to its end. Read it through the view runs.$doc$;
+$doc$The queue: one row an admitted wake, from admission to its end. Read it through the view
+runs.$doc$;
 comment on column dispatch.run.lane is
 $doc$What serialises the run within its agent: its issue, else its chat session, else the agent
 itself for quick-create runs, else the run itself.$doc$;
@@ -169,7 +170,8 @@ where parent_run_id is not null;
 comment on table dispatch.run_detail is
 $doc$The cold half of a run: what was asked, on whose authority, and what came of it.
 
-Written at admission, by a merge, on entering the wait state and at the end; no claim writes it.$doc$;
+Written at admission, by a merge, on entering the wait state and at the end; no claim
+writes it.$doc$;
 comment on column dispatch.run_detail.issue_id is
 $doc$Copy of the run's issue, indexed here so that no transition pays for the index.$doc$;
 comment on column dispatch.run_detail.idempotency_key is
@@ -197,8 +199,8 @@ $doc$Why the run waits; shown by the view runs only while it does.$doc$;
 comment on index dispatch.run_detail_key_idx is
 $doc$Guarantees one run an idempotency key.$doc$;
 comment on index dispatch.run_detail_allowance_idx is
-$doc$Serves the allowance: agent-initiated assignment wakes of one issue by time. Hashed, since a
-long text would not fit an index row.$doc$;
+$doc$Serves the allowance: agent-initiated assignment wakes of one issue by time. Hashed, since
+a long text would not fit an index row.$doc$;
 comment on index dispatch.run_detail_issue_idx is
 $doc$Serves an issue's runs, and its deletion.$doc$;
 comment on index dispatch.run_detail_parent_idx is
@@ -295,7 +297,8 @@ create table dispatch.gate_event (
 create index gate_event_at_idx on dispatch.gate_event (workspace_id, at);
 
 comment on table dispatch.gate_event is
-$doc$Wakes that a gate refused, found to be duplicates, or admitted although its own read failed.
+$doc$Wakes that a gate refused, found to be duplicates, or admitted although its own read
+failed.
 
 Append-only; rows keep the ids of what they speak of even after that is deleted.$doc$;
 comment on index dispatch.gate_event_at_idx is

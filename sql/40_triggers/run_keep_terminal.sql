@@ -1,4 +1,5 @@
--- The second line of defence: every transition guards its own statement. Reads its own row only.
+-- The second line of defence: every transition guards its own statement. Reads its own row
+-- only.
 create or replace function dispatch._keep_terminal()
 returns trigger
 language plpgsql
@@ -8,7 +9,8 @@ set search_path = pg_catalog, pg_temp
 as $fn$
 begin
     perform dispatch._raise(
-        'PD500', 'terminal run changed', 'status', 'a run that has ended never changes its status.'
+        'PD500', 'terminal run changed', 'status',
+        'a run that has ended never changes its status.'
     );
     return null;
 end;

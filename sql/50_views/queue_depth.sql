@@ -10,4 +10,5 @@ where r.status in ('deferred', 'queued', 'dispatched', 'waiting_local_directory'
 group by r.workspace_id, r.agent_id, r.status;
 
 comment on view dispatch.queue_depth is
-$doc$How many runs that have not ended each agent has, by status, and since when the oldest asks.$doc$;
+$doc$How many runs that have not ended each agent has, by status, and since when the oldest
+asks.$doc$;

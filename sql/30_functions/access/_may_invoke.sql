@@ -53,7 +53,7 @@ $fn$;
 comment on function dispatch._may_invoke(uuid, uuid, text, uuid) is
 $doc$Decide whether the human at the top of the chain may start the agent.
 
-p_effective_user_id is the member who acts, or the originator of an acting agent or of the system;
-NULL when nobody. The agent that speaks never counts, nor does a member's role. An unknown agent is
-refused like a private one.
+p_effective_user_id is the member who acts, or the originator of an acting agent or of the
+system; NULL when nobody. The agent that speaks never counts, nor does a member's role. An
+unknown agent is refused like a private one.
 Errors: none.$doc$;

@@ -46,6 +46,6 @@ $fn$;
 comment on function dispatch._may_view(uuid, uuid, text, uuid) is
 $doc$Decide whether an actor may see an agent's runs, which is less than to start one.
 
-Agents and the system may; of the members the owner, the workspace's owners and admins, and those to
-whom the agent is open. Rule: issue-to-run 6.
+Agents and the system may; of the members the owner, the workspace's owners and admins, and
+those to whom the agent is open. Rule: issue-to-run 6.
 Errors: none.$doc$;

@@ -1,5 +1,5 @@
--- An acting run proves for whom an agent acts, so one that is unknown, ended or another agent's is
--- refused whole instead of being ignored.
+-- An acting run proves for whom an agent acts, so one that is unknown, ended or another agent's
+-- is refused whole instead of being ignored.
 create or replace function dispatch._resolve_actor(
     p_workspace_id uuid,
     p_actor_type text,
@@ -56,8 +56,8 @@ $fn$;
 comment on function dispatch._resolve_actor(uuid, text, uuid, uuid) is
 $doc$Check who acts, and give the human at the top of the chain: NULL when nobody's.
 
-A member acts for themselves, an agent for the originator of its acting run, the system and a user
-without an id for nobody.
-Errors: PD400 unknown word, missing or all-zero id, run given for no agent; PD403 actor is no member
-or no agent of the workspace, or (DETAIL attribution_blocked) the acting run is not an active run of
-the acting agent.$doc$;
+A member acts for themselves, an agent for the originator of its acting run, the system and a
+user without an id for nobody.
+Errors: PD400 unknown word, missing or all-zero id, run given for no agent; PD403 actor is no
+member or no agent of the workspace, or (DETAIL attribution_blocked) the acting run is not an
+active run of the acting agent.$doc$;

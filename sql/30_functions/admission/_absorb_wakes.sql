@@ -1,5 +1,6 @@
--- Locks: run rows FOR NO KEY UPDATE by id. The lock comes first and the status is rechecked under it,
--- so that a claim either sees the recorded wake or makes it owed; without it a wake is lost.
+-- Locks: run rows FOR NO KEY UPDATE by id. The lock comes first and the status is rechecked
+-- under it, so that a claim either sees the recorded wake or makes it owed; without it a wake
+-- is lost.
 create or replace function dispatch._absorb_wakes(
     p_workspace_id uuid,
     p_round dispatch._candidate[],

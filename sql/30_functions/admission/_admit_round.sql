@@ -1,7 +1,7 @@
--- Locks: run rows through _settle_wakes, then what the two inserts wait for. Rows go in by pair and by
--- key, so that two batches wait for each other in one order. Each insert yields to exactly its own
--- index: the loser of the pair's looks for the slot again, the loser of the key's takes its run row
--- back and answers with the run that has the key.
+-- Locks: run rows through _settle_wakes, then what the two inserts wait for. Rows go in by pair
+-- and by key, so that two batches wait for each other in one order. Each insert yields to
+-- exactly its own index: the loser of the pair's looks for the slot again, the loser of the
+-- key's takes its run row back and answers with the run that has the key.
 create or replace function dispatch._admit_round(
     p_workspace_id uuid,
     p_round dispatch._candidate[],
@@ -100,5 +100,6 @@ $fn$;
 comment on function dispatch._admit_round(uuid, dispatch._candidate[], timestamptz) is
 $doc$Take independent candidates through gates 4 to 8 and insert the runs of those that pass.
 
-The only place that inserts into run and run_detail. Returns one decision a candidate, in no order.
+The only place that inserts into run and run_detail. Returns one decision a candidate, in no
+order.
 Errors: PD409 the pending slot changed hands in four rounds.$doc$;

@@ -1,5 +1,5 @@
--- Locks: agents FOR KEY SHARE, then runs, each by id. The instant is read once, after the agents'
--- locks, and stamps everything that is written or compared.
+-- Locks: agents FOR KEY SHARE, then runs, each by id. The instant is read once, after the
+-- agents' locks, and stamps everything that is written or compared.
 create or replace function dispatch._admit_wakes(p_workspace_id uuid, p_wakes dispatch.wake[])
 returns setof dispatch.decision
 language plpgsql
@@ -63,7 +63,7 @@ $fn$;
 comment on function dispatch._admit_wakes(uuid, dispatch.wake[]) is
 $doc$Take wakes through all gates, in the order given, and insert the runs of those that pass.
 
-Returns one decision a wake in the same order; each wake sees the decisions before it. Gates: agent,
-attribution, pause, duplicate, coalesce, pending slot, allowance, insert. Arguments were checked by
-the caller; issue ids must be real and held by a lock.
+Returns one decision a wake in the same order; each wake sees the decisions before it. Gates:
+agent, attribution, pause, duplicate, coalesce, pending slot, allowance, insert. Arguments were
+checked by the caller; issue ids must be real and held by a lock.
 Errors: PD409 the pending slot changed hands in four rounds.$doc$;

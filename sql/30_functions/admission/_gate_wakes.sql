@@ -81,8 +81,8 @@ $fn$;
 comment on function dispatch._gate_wakes(uuid, dispatch.wake[], timestamptz) is
 $doc$Judge wakes by gates 1 to 3 (agent, attribution, pause) and stamp who answers for each.
 
-Returns one candidate a wake in the order given; code is NULL when none of the three blocks. A wake
-that names a gate in skip passes it. fire_at stays only when it lies after p_now. Nobody answers when
-no human acts, the acting run has none, and the workspace forbids the agent's owner to stand in, has
-no known policy, or the agent has no owner. Rule: issue-to-run 8.
+Returns one candidate a wake in the order given; code is NULL when none of the three blocks. A
+wake that names a gate in skip passes it. fire_at stays only when it lies after p_now. Nobody
+answers when no human acts, the acting run has none, and the workspace forbids the agent's owner
+to stand in, has no known policy, or the agent has no owner. Rule: issue-to-run 8.
 Errors: none.$doc$;

@@ -1,5 +1,5 @@
--- Locks: agents FOR KEY SHARE by id. Held to the end of the transaction, so that an archive or a
--- teardown, which locks FOR UPDATE, cannot slip between the verdict and the insert.
+-- Locks: agents FOR KEY SHARE by id. Held to the end of the transaction, so that an archive or
+-- a teardown, which locks FOR UPDATE, cannot slip between the verdict and the insert.
 create or replace function dispatch._lock_agents(p_workspace_id uuid, p_agent_ids uuid[])
 returns void
 language plpgsql

@@ -1,9 +1,9 @@
--- Wakes that share a key, a pending slot or an allowance depend on each other, so the later one must
--- see the earlier one decided. All others commute and may be written by one statement.
+-- Wakes that share a key, a pending slot or an allowance depend on each other, so the later one
+-- must see the earlier one decided. All others commute and may be written by one statement.
 create or replace function dispatch._next_round(p_open dispatch._candidate[])
 returns integer[]
 language plpgsql
-stable
+immutable
 parallel safe
 set search_path = pg_catalog, pg_temp
 as $fn$

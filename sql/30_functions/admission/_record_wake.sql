@@ -1,5 +1,5 @@
--- The caller holds the run row FOR NO KEY UPDATE. A run's own first wake is written only when a second
--- one comes, so an ordinary run has no row here.
+-- The caller holds the run row FOR NO KEY UPDATE. A run's own first wake is written only when a
+-- second one comes, so an ordinary run has no row here.
 create or replace function dispatch._record_wake(
     p_workspace_id uuid,
     p_run_id uuid,
@@ -52,6 +52,6 @@ comment on function dispatch._record_wake(
 ) is
 $doc$Record a wake on the run that stands for it from then on.
 
-p_outcome is coalesced or absorbed. An equal wake (source, reason, payload, actor, originator, comment,
-key) that was recorded with the same outcome gains a count instead of a row.
+p_outcome is coalesced or absorbed. An equal wake (source, reason, payload, actor, originator,
+comment, key) that was recorded with the same outcome gains a count instead of a row.
 Errors: none.$doc$;

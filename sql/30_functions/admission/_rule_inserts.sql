@@ -67,7 +67,7 @@ $fn$;
 comment on function dispatch._rule_inserts(uuid, dispatch._candidate[], uuid[], uuid[]) is
 $doc$Decide candidates by what the two inserts of a round did with them.
 
-p_made are the runs that got their row, p_kept those of them that got their detail as well. A run
-without detail lost its key to another: its row is taken back and the answer names the run that has
-the key. A candidate without a row lost the pending slot and gets no decision here.
+p_made are the runs that got their row, p_kept those of them that got their detail as well. A
+run without detail lost its key to another: its row is taken back and the answer names the run
+that has the key. A candidate without a row lost the pending slot and gets no decision here.
 Errors: none.$doc$;

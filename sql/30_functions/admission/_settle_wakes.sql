@@ -10,7 +10,7 @@ parallel unsafe
 set search_path = pg_catalog, pg_temp
 as $fn$
 declare
-    v_rulings dispatch._ruling[] := '{}';
+    v_rulings dispatch._ruling[] := '{}'::dispatch._ruling[];
     v_left dispatch._candidate[] := p_round;
     v_c record;
     v_duplicate uuid;
@@ -63,7 +63,8 @@ end;
 $fn$;
 
 comment on function dispatch._settle_wakes(uuid, dispatch._candidate[], timestamptz) is
-$doc$Take independent candidates through gates 4 to 7: duplicate, coalesce, pending slot, allowance.
+$doc$Take independent candidates through gates 4 to 7: duplicate, coalesce, pending slot,
+allowance.
 
 Returns the decisions of those that a gate settled; the others are to be inserted.
 Errors: none.$doc$;

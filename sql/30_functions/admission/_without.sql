@@ -12,7 +12,7 @@ begin
     if cardinality(p_rulings) = 0 then
         return p_candidates;
     elsif cardinality(p_rulings) = cardinality(p_candidates) then
-        return '{}';
+        return '{}'::dispatch._candidate[];
     end if;
     return array(
         select c

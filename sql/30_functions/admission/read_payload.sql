@@ -1,5 +1,5 @@
--- An exception block is the only way to learn on every supported server whether a text is JSON. It
--- writes nothing inside, so no subtransaction id is used up.
+-- An exception block is the only way to learn on every supported server whether a text is JSON.
+-- It writes nothing inside, so no subtransaction id is used up.
 create or replace function dispatch.read_payload(p_text text)
 returns jsonb
 language plpgsql
@@ -12,15 +12,13 @@ declare
     v_payload jsonb;
 begin
     if p_text is null then
-        return '{}';
+        return '{}'::jsonb;
     end if;
     begin
         v_payload := p_text::jsonb;
     exception
-        when query_canceled or feature_not_supported then
-            raise;
         when others then
-            if sqlstate like '40%' then
+            if sqlstate like '40%' or sqlstate in ('57014', '0A000') then
                 raise;
             end if;
             return to_jsonb(p_text);
@@ -35,6 +33,6 @@ $fn$;
 comment on function dispatch.read_payload(text) is
 $doc$Read a text as a payload without ever refusing it.
 
-A JSON object is itself; NULL is an empty object; any other text, be it JSON of another kind or no
-JSON at all, is that text as a JSON string.
+A JSON object is itself; NULL is an empty object; any other text, be it JSON of another kind or
+no JSON at all, is that text as a JSON string.
 Errors: none.$doc$;

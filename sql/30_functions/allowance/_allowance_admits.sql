@@ -22,7 +22,8 @@ end;
 $fn$;
 
 comment on function dispatch._allowance_admits(uuid, dispatch.wake, timestamptz) is
-$doc$Tell whether gate 7 lets a wake pass: out of scope, or the allowance is not used up at p_at.
+$doc$Tell whether gate 7 lets a wake pass: out of scope, or the allowance is not used up at
+p_at.
 
 In scope is an assignment by an agent that names its issue. Rule: assignment-wake-rate-limit,
 The predicate.

@@ -69,7 +69,8 @@ $fn$;
 comment on function dispatch._check_elements(text, jsonb, jsonb, text[]) is
 $doc$Refuse a batch whose shape is wrong, naming the first bad element and key.
 
-p_kinds maps each known key to the kind of its value: any, string, boolean, integer, object, uuid
-(not all zero), instant or interval. A null counts as absent; keys in p_required must be there.
-Errors: PD400 no array, too many elements, an element that is no object, an unknown key, a missing
-value or one of a wrong kind.$doc$;
+p_kinds maps each known key to the kind of its value: any, string, boolean, integer, object,
+uuid (not all zero), instant or interval. A null counts as absent; keys in p_required must be
+there.
+Errors: PD400 no array, too many elements, an element that is no object, an unknown key, a
+missing value or one of a wrong kind.$doc$;

@@ -1,7 +1,7 @@
 create or replace function dispatch._check_ids(p_names text[], p_ids uuid[])
 returns void
 language plpgsql
-immutable
+stable
 parallel safe
 set search_path = pg_catalog, pg_temp
 as $fn$

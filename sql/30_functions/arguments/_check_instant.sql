@@ -5,7 +5,7 @@ create or replace function dispatch._check_instant(
 )
 returns void
 language plpgsql
-immutable
+stable
 parallel safe
 set search_path = pg_catalog, pg_temp
 as $fn$

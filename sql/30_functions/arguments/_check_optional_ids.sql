@@ -1,7 +1,7 @@
 create or replace function dispatch._check_optional_ids(p_names text[], p_ids uuid[])
 returns void
 language plpgsql
-immutable
+stable
 parallel safe
 set search_path = pg_catalog, pg_temp
 as $fn$
@@ -17,6 +17,7 @@ end;
 $fn$;
 
 comment on function dispatch._check_optional_ids(text[], uuid[]) is
-$doc$Refuse the first id that is all zero; NULL passes. p_names are the arguments' names in order.
+$doc$Refuse the first id that is all zero; NULL passes. p_names are the arguments' names in
+order.
 
 Errors: PD400 all-zero id.$doc$;

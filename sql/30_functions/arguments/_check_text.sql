@@ -1,7 +1,7 @@
 create or replace function dispatch._check_text(p_name text, p_value text, p_limit integer)
 returns void
 language plpgsql
-immutable
+stable
 parallel safe
 set search_path = pg_catalog, pg_temp
 as $fn$

@@ -1,4 +1,5 @@
--- A cast would raise the server's own error, which names no argument; so the text is judged first.
+-- A cast would raise the server's own error, which names no argument; so the text is judged
+-- first.
 create or replace function dispatch._is_instant_text(p_text text)
 returns boolean
 language sql

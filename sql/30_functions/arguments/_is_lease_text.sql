@@ -12,6 +12,7 @@ select p_text ~ (
 $fn$;
 
 comment on function dispatch._is_lease_text(text) is
-$doc$Tell whether a text is a length of time as a batch may give it: 45 seconds, 00:00:45 or PT45S.
+$doc$Tell whether a text is a length of time as a batch may give it: 45 seconds, 00:00:45 or
+PT45S.
 
 Errors: none.$doc$;

@@ -29,6 +29,7 @@ end;
 $fn$;
 
 comment on function dispatch._json_kind(jsonb) is
-$doc$Name what a JSON value may be read as: its type, and integer, uuid, instant or interval where that fits.
+$doc$Name what a JSON value may be read as: its type, and integer, uuid, instant or interval
+where that fits.
 
 Errors: none.$doc$;

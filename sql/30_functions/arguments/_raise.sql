@@ -7,7 +7,7 @@ create or replace function dispatch._raise(
 )
 returns void
 language plpgsql
-immutable
+stable
 parallel safe
 set search_path = pg_catalog, pg_temp
 as $fn$
@@ -24,7 +24,7 @@ $fn$;
 comment on function dispatch._raise(text, text, text, text, text) is
 $doc$Raise an error in the one shape that all functions share.
 
-p_errcode is of class PD, p_message a constant phrase, p_column the argument at fault, p_advice what
-to do about it, p_detail a bare reason code or empty. HINT repeats the argument at its head, since
-COLUMN does not survive every hop.
+p_errcode is of class PD, p_message a constant phrase, p_column the argument at fault, p_advice
+what to do about it, p_detail a bare reason code or empty. HINT repeats the argument at its
+head, since COLUMN does not survive every hop.
 Errors: the given code, always.$doc$;

@@ -16,14 +16,14 @@ set search_path = pg_catalog, pg_temp
 as $fn$
 declare
     v_agents uuid[];
-    v_due uuid[] := '{}';
+    v_due uuid[] := '{}'::uuid[];
     v_fresh uuid[];
-    v_reclaimed uuid[] := '{}';
-    v_claimed uuid[] := '{}';
-    v_now timestamptz;
+    v_reclaimed uuid[] := '{}'::uuid[];
+    v_claimed uuid[] := '{}'::uuid[];
+    v_now timestamptz := dispatch.clock();
 begin
     if p_agent_id is null then
-        v_due := dispatch._due_agents(p_workspace_id, p_runtime_ids, dispatch.clock(), 500);
+        v_due := dispatch._due_agents(p_workspace_id, p_runtime_ids, v_now, 500);
         v_agents := array(
             select c.agent_id from dispatch._claim_pairs(p_workspace_id, p_runtime_ids) as c
         ) || v_due;

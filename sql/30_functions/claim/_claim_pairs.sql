@@ -1,5 +1,5 @@
--- Steps from agent to agent along the claim index, so that the cost is that of the agents with queued
--- runs and not of their backlog.
+-- Steps from agent to agent along the claim index, so that the cost is that of the agents with
+-- queued runs and not of their backlog.
 create or replace function dispatch._claim_pairs(p_workspace_id uuid, p_runtime_ids uuid[])
 returns table (runtime_id uuid, agent_id uuid)
 language plpgsql

@@ -1,7 +1,8 @@
--- Locks: run rows, skip locked; the caller holds the agents, so the counts below hold until it commits.
--- Choosing and locking are two steps, so that no run is locked that is not taken; both are
--- materialized, since a planner that nests them would run the limits once per outer row. The update
--- repeats the status, because only the outermost condition is rechecked after a lock wait.
+-- Locks: run rows, skip locked; the caller holds the agents, so the counts below hold until it
+-- commits. Choosing and locking are two steps, so that no run is locked that is not taken; both
+-- are materialized, since a planner that nests them would run the limits once per outer row.
+-- The update repeats the status, because only the outermost condition is rechecked after a lock
+-- wait.
 create or replace function dispatch._claim_queued(
     p_workspace_id uuid,
     p_runtime_ids uuid[],
@@ -121,9 +122,10 @@ $fn$;
 comment on function dispatch._claim_queued(
     uuid, uuid[], uuid[], integer, integer, boolean, interval, timestamptz
 ) is
-$doc$Move up to p_max queued runs of these agents on these runtimes to dispatched, or to running.
+$doc$Move up to p_max queued runs of these agents on these runtimes to dispatched, or to
+running.
 
-Keeps each agent within its capacity and p_per_agent, and one active run a lane; a run that may not
-start yet hides none behind it. Order: priority, request, id. Returns the runs.
-Rule: issue-to-run 4.
+Keeps each agent within its capacity and p_per_agent, and one active run a lane; a run that may
+not start yet hides none behind it. Order: priority, request, id. Returns the runs. Rule:
+issue-to-run 4.
 Errors: none.$doc$;

@@ -47,6 +47,7 @@ end;
 $fn$;
 
 comment on function dispatch._claimed_rows(uuid, uuid[], uuid[]) is
-$doc$Give the just claimed runs as a daemon gets them, in claim order, and mark what is delivered.
+$doc$Give the just claimed runs as a daemon gets them, in claim order, and mark what is
+delivered.
 
 Errors: none.$doc$;

@@ -1,5 +1,5 @@
--- Runs after the statement that moved the run rows and not inside it: a wake that was recorded while
--- that statement waited would be lost. The order of arrival is that of seq.
+-- Runs after the statement that moved the run rows and not inside it: a wake that was recorded
+-- while that statement waited would be lost. The order of arrival is that of seq.
 create or replace function dispatch._deliver_triggers(p_workspace_id uuid, p_run_ids uuid[])
 returns void
 language plpgsql

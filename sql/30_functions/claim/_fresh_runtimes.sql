@@ -22,6 +22,7 @@ end;
 $fn$;
 
 comment on function dispatch._fresh_runtimes(uuid, uuid[], timestamptz) is
-$doc$Give those of the runtimes that are online and were seen within runtime_freshness() of p_now.
+$doc$Give those of the runtimes that are online and were seen within runtime_freshness() of
+p_now.
 
 Errors: none.$doc$;

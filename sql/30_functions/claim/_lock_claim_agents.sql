@@ -1,6 +1,6 @@
--- Locks: agents by id in one pass. A claim that only counts takes FOR NO KEY UPDATE, for which no
--- enqueue waits. Promotion takes FOR UPDATE: it moves runs into the pending slot, and an enqueue that
--- took the slot meanwhile would break the update on the slot's index.
+-- Locks: agents by id in one pass. A claim that only counts takes FOR NO KEY UPDATE, for which
+-- no enqueue waits. Promotion takes FOR UPDATE: it moves runs into the pending slot, and an
+-- enqueue that took the slot meanwhile would break the update on the slot's index.
 create or replace function dispatch._lock_claim_agents(
     p_workspace_id uuid,
     p_agent_ids uuid[],

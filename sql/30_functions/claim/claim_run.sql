@@ -44,8 +44,8 @@ $fn$;
 comment on function dispatch.claim_run(uuid, uuid, uuid) is
 $doc$Hand out the next queued run of one agent: one row, or none.
 
-p_runtime_id is where it shall execute, left NULL the runtime that the agent is bound to. Neither
-promotes nor reclaims. No rows for an unknown agent or runtime, an agent at its capacity or not
-active, a runtime that is not fresh, or a paused workspace. Rule: issue-to-run 4.
+p_runtime_id is where it shall execute, left NULL the runtime that the agent is bound to.
+Neither promotes nor reclaims. No rows for an unknown agent or runtime, an agent at its capacity
+or not active, a runtime that is not fresh, or a paused workspace. Rule: issue-to-run 4.
 Errors: PD400 missing or all-zero id, or a transaction stricter than READ COMMITTED (COLUMN
 transaction_isolation).$doc$;

@@ -1,5 +1,6 @@
--- Locks: agents by id, then run rows. Agents first, so that what is counted in the next statement holds
--- until the commit; the instant, the pause and the freshness of the runtimes are read after the locks.
+-- Locks: agents by id, then run rows. Agents first, so that what is counted in the next
+-- statement holds until the commit; the instant, the pause and the freshness of the runtimes
+-- are read after the locks.
 create or replace function dispatch.claim_runs(
     p_workspace_id uuid,
     p_runtime_ids uuid[],
@@ -49,14 +50,15 @@ $fn$;
 comment on function dispatch.claim_runs(uuid, uuid[], integer, integer, boolean, interval) is
 $doc$Hand a daemon the next runs of its runtimes.
 
-First queues deferred runs that are due, then hands out again claims that were never confirmed, then
-claims queued runs: by priority, then request, then id, within each agent's capacity, one active run
-a lane. p_runtime_ids must belong to one daemon; unknown ones are skipped, and so are runtimes that
-are not fresh, agents that are not active and a paused workspace. p_max counts all runs returned and
-is clamped to 256; p_per_agent bounds the newly claimed runs of one agent. p_start moves them straight
-to running, for daemons that prepare nothing; those handed out again come dispatched all the same.
-p_lease is how long the claim is protected until start (default 45 s), or, with p_start, how long the
-run counts as alive without extend_lease (default: as long as its runtime). The call returns all that
-it moved, or raises and moved nothing. Rule: issue-to-run 4.
+First queues deferred runs that are due, then hands out again claims that were never confirmed,
+then claims queued runs: by priority, then request, then id, within each agent's capacity, one
+active run a lane. p_runtime_ids must belong to one daemon; unknown ones are skipped, and so are
+runtimes that are not fresh, agents that are not active and a paused workspace. p_max counts all
+runs returned and is clamped to 256; p_per_agent bounds the newly claimed runs of one agent.
+p_start moves them straight to running, for daemons that prepare nothing; those handed out again
+come dispatched all the same. p_lease is how long the claim is protected until start (default 45
+s), or, with p_start, how long the run counts as alive without extend_lease (default: as long as
+its runtime). The call returns all that it moved, or raises and moved nothing. Rule:
+issue-to-run 4.
 Errors: PD400 missing or malformed argument, lease out of range, runtimes of two daemons, or a
 transaction stricter than READ COMMITTED (COLUMN transaction_isolation).$doc$;

@@ -1,4 +1,5 @@
--- The lower half of a random uuid already carries the variant bits, so only the upper half is made.
+-- The lower half of a random uuid already carries the variant bits, so only the upper half is
+-- made.
 create or replace function dispatch._uuid_v7(p_tick bigint)
 returns uuid
 language sql

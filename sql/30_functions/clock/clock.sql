@@ -10,5 +10,6 @@ $fn$;
 comment on function dispatch.clock() is
 $doc$Tell the instant that every function of this schema writes and compares.
 
-The wall clock of the server, not the start of the transaction. Nothing a caller can set changes it.
+The wall clock of the server, not the start of the transaction. Nothing a caller can set changes
+it.
 Errors: none.$doc$;

@@ -1,5 +1,5 @@
--- Locks: run rows by id. The caller has made sure, by a lock on the agent or the issue, that no further
--- run joins those that it names.
+-- Locks: run rows by id. The caller has made sure, by a lock on the agent or the issue, that no
+-- further run joins those that it names.
 create or replace function dispatch._cancel_runs(
     p_workspace_id uuid,
     p_run_ids uuid[],
@@ -50,7 +50,8 @@ end;
 $fn$;
 
 comment on function dispatch._cancel_runs(uuid, uuid[], text, timestamptz) is
-$doc$Cancel those of the runs that are not terminal and return how many; p_reason is kept as error.
+$doc$Cancel those of the runs that are not terminal and return how many; p_reason is kept as
+error.
 
 What was recorded on a run is cancelled with it.
 Errors: none.$doc$;

@@ -5,7 +5,7 @@ create or replace function dispatch._check_report(
 )
 returns void
 language plpgsql
-immutable
+stable
 parallel safe
 set search_path = pg_catalog, pg_temp
 as $fn$
@@ -15,7 +15,8 @@ begin
     );
     if p_claim_no is null then
         perform dispatch._raise(
-            'PD400', 'argument missing', 'p_claim_no', 'give the number that the claim returned.'
+            'PD400', 'argument missing', 'p_claim_no',
+            'give the number that the claim returned.'
         );
     end if;
 end;

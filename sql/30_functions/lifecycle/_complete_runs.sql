@@ -49,6 +49,6 @@ $fn$;
 comment on function dispatch._complete_runs(uuid, dispatch._report[]) is
 $doc$Move running runs to completed and keep what they reported.
 
-A run without result, session and work directory writes no detail. Returns a transition a report, in
-the order given.
+A run without result, session and work directory writes no detail. Returns a transition a
+report, in the order given.
 Errors: none.$doc$;

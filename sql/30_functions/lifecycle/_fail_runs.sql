@@ -60,7 +60,8 @@ end;
 $fn$;
 
 comment on function dispatch._fail_runs(uuid, dispatch._report[]) is
-$doc$Move active runs to failed, keep why, and queue their retries, or follow-ups for what they owe.
+$doc$Move active runs to failed, keep why, and queue their retries, or follow-ups for what they
+owe.
 
 Returns a transition a report, in the order given.
 Errors: as _admit_wakes.$doc$;

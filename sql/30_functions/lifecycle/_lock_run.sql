@@ -1,5 +1,5 @@
--- Locks: one run row FOR NO KEY UPDATE, before the instant is read, so that no expiry is judged by a time
--- from before the wait.
+-- Locks: one run row FOR NO KEY UPDATE, before the instant is read, so that no expiry is judged
+-- by a time from before the wait.
 create or replace function dispatch._lock_run(p_workspace_id uuid, p_run_id uuid)
 returns void
 language plpgsql

@@ -1,5 +1,6 @@
--- Locks: run rows FOR NO KEY UPDATE by id, so that two batches over the same runs wait and never
--- deadlock. A row that passed the test under its lock keeps passing it until the transaction ends.
+-- Locks: run rows FOR NO KEY UPDATE by id, so that two batches over the same runs wait and
+-- never deadlock. A row that passed the test under its lock keeps passing it until the
+-- transaction ends.
 create or replace function dispatch._lock_runs(
     p_workspace_id uuid,
     p_reports dispatch._report[],
@@ -25,6 +26,7 @@ end;
 $fn$;
 
 comment on function dispatch._lock_runs(uuid, dispatch._report[], dispatch.run_status[]) is
-$doc$Lock and give the runs that carry the reported claim number and stand in one of the statuses.
+$doc$Lock and give the runs that carry the reported claim number and stand in one of the
+statuses.
 
 Errors: none.$doc$;

@@ -55,7 +55,7 @@ end;
 $fn$;
 
 comment on function dispatch._read_reports(jsonb, jsonb) is
-$doc$Check and read a batch of reports; p_kinds are the keys that this kind of report knows besides
-run_id and claim_no.
+$doc$Check and read a batch of reports; p_kinds are the keys that this kind of report knows
+besides run_id and claim_no.
 
 Errors: PD400 as _check_elements, document or text too long, lease out of range.$doc$;

@@ -74,6 +74,6 @@ comment on function dispatch._transitions(
 ) is
 $doc$Answer reports after the write: a transition a report, in the order given.
 
-p_moved are the runs that this call moved. p_repeated is the terminal status whose equal repeat, with
-the run's own claim number, counts as applied too; NULL when no repeat does.
+p_moved are the runs that this call moved. p_repeated is the terminal status whose equal repeat,
+with the run's own claim number, counts as applied too; NULL when no repeat does.
 Errors: none.$doc$;

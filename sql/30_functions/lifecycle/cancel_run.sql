@@ -20,6 +20,7 @@ declare
     v_originator uuid;
     v_user uuid;
     v_cancelled integer;
+    v_now timestamptz;
 begin
     perform dispatch._check_ids(
         array['p_workspace_id', 'p_run_id'], array[p_workspace_id, p_run_id]
@@ -38,18 +39,19 @@ begin
     if not found then
         return row(false, p_run_id, null, null, null, 'not_found', null)::dispatch.transition;
     end if;
-    if p_actor_type <> 'system' and not case
-        when v_chat is not null then coalesce(v_user = v_originator, false)
-        else dispatch._may_view(p_workspace_id, v_agent, p_actor_type, p_actor_id)
-    end then
+    if p_actor_type = 'system' then
+        null;
+    elsif v_chat is not null and v_user is distinct from v_originator
+        or not dispatch._may_view(p_workspace_id, v_agent, p_actor_type, p_actor_id)
+    then
         perform dispatch._raise(
             'PD403', 'cancel not allowed', 'p_actor_id',
             'act as somebody who may see the runs, or as the originator of a chat.'
         );
     end if;
-    v_cancelled := dispatch._cancel_runs(
-        p_workspace_id, array[p_run_id], p_reason, dispatch.clock()
-    );
+    perform dispatch._lock_run(p_workspace_id, p_run_id);
+    v_now := dispatch.clock();
+    v_cancelled := dispatch._cancel_runs(p_workspace_id, array[p_run_id], p_reason, v_now);
     select r.claim_no
     into v_claim_no
     from dispatch.run as r
@@ -61,8 +63,8 @@ $fn$;
 comment on function dispatch.cancel_run(uuid, uuid, text, uuid, uuid, text) is
 $doc$Cancel a run that has not ended, in whatever state, with all the wakes recorded on it.
 
-The system may, and whoever may see the agent's runs; a run of a chat only its originator. p_reason
-is kept as the run's error. A terminal run is already_terminal, an unknown or foreign one not_found.
-Rule: issue-to-run 4.
-Errors: PD400 missing, unknown or all-zero argument; PD403 cancel not allowed, actor is no member or
-agent, or (DETAIL attribution_blocked) the acting run is not active.$doc$;
+The system may, and whoever may see the agent's runs; a run of a chat only its originator.
+p_reason is kept as the run's error. A terminal run is already_terminal, an unknown or foreign
+one not_found. Rule: issue-to-run 4.
+Errors: PD400 missing, unknown or all-zero argument; PD403 cancel not allowed, actor is no
+member or agent, or (DETAIL attribution_blocked) the acting run is not active.$doc$;

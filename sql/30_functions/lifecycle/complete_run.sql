@@ -36,8 +36,8 @@ $fn$;
 comment on function dispatch.complete_run(uuid, uuid, integer, jsonb, text, text, boolean) is
 $doc$Report that a running run has done its work.
 
-p_result is any JSON, at most 1 MiB. p_session_id and p_work_dir are what a later run may resume;
-given or not they replace what was stored, and p_session_lost says that the session cannot be resumed
-whatever its id. Repeating the report with the same arguments is applied and changes nothing; with
-other arguments it is already_terminal. Rule: issue-to-run 4.
+p_result is any JSON, at most 1 MiB. p_session_id and p_work_dir are what a later run may
+resume; given or not they replace what was stored, and p_session_lost says that the session
+cannot be resumed whatever its id. Repeating the report with the same arguments is applied and
+changes nothing; with other arguments it is already_terminal. Rule: issue-to-run 4.
 Errors: PD400 missing argument, all-zero id or document too long.$doc$;

@@ -24,10 +24,12 @@ end;
 $fn$;
 
 comment on function dispatch.complete_runs(uuid, jsonb) is
-$doc$Report the completion of many runs in one call: one transition an element, in the order given.
+$doc$Report the completion of many runs in one call: one transition an element, in the
+order given.
 
-p_reports is an array of at most 1000 objects whose keys are the arguments of complete_run without their
-p_; run_id and claim_no are required. Each element stands alone: one that does not apply
-says why and spoils no other. A second element about one run counts as a repeat.
-Rule: issue-to-run 4.
-Errors: PD400 a batch or element of a wrong shape (COLUMN p_reports[N].KEY counted from 0).$doc$;
+p_reports is an array of at most 1000 objects whose keys are the arguments of complete_run
+without their p_; run_id and claim_no are required. Each element stands alone: one that
+does not apply says why and spoils no other. A second element about one run counts as a
+repeat. Rule: issue-to-run 4.
+Errors: PD400 a batch or element of a wrong shape (COLUMN p_reports[N].KEY counted from
+0).$doc$;

@@ -12,14 +12,14 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $fn$
 declare
-    v_now timestamptz;
+    v_now timestamptz := dispatch.clock();
     v_runtime uuid;
 begin
     perform dispatch._check_report(p_workspace_id, p_run_id, p_claim_no);
     if p_until is null then
         perform dispatch._raise('PD400', 'argument missing', 'p_until', 'give a time.');
     end if;
-    perform dispatch._check_instant('p_until', p_until, dispatch.clock());
+    perform dispatch._check_instant('p_until', p_until, v_now);
     perform dispatch._lock_run(p_workspace_id, p_run_id);
     v_now := dispatch.clock();
     update dispatch.run as r
@@ -45,6 +45,7 @@ $fn$;
 comment on function dispatch.defer_run(uuid, uuid, integer, timestamptz) is
 $doc$Put a claimed, waiting or running run off until p_until; it uses up no attempt.
 
-The run becomes deferred, frees its slot and lane, is queued again once due, and is then delivered
-with all its wakes. A time in the past means now; at most 366 days ahead. Rule: reliability R14.
+The run becomes deferred, frees its slot and lane, is queued again once due, and is then
+delivered with all its wakes. A time in the past means now; at most 366 days ahead. Rule:
+reliability R14.
 Errors: PD400 missing argument, all-zero id or time out of range.$doc$;

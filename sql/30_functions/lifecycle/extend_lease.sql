@@ -48,6 +48,6 @@ $fn$;
 comment on function dispatch.extend_lease(uuid, uuid, integer, interval) is
 $doc$Keep a claim, or a running run that was started with a lease, protected for longer.
 
-The lease then lasts p_lease from now (left NULL: 45 s) and never gets shorter. A lease that has run
-out is lease_expired; a running run without a lease is wrong_state. Rule: issue-to-run 4.
+The lease then lasts p_lease from now (left NULL: 45 s) and never gets shorter. A lease that has
+run out is lease_expired; a running run without a lease is wrong_state. Rule: issue-to-run 4.
 Errors: PD400 missing argument, all-zero id or lease out of range.$doc$;

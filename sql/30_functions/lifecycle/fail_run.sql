@@ -37,9 +37,10 @@ $fn$;
 comment on function dispatch.fail_run(uuid, uuid, integer, text, text, text, text, boolean) is
 $doc$Report that a claimed, waiting or running run has failed.
 
-p_failure_reason is a word of at most 100 bytes, agent_error when none is given; for a retryable one
-with attempts left retry_run_id is the queued retry, unless another run holds the pending slot and took
-over. p_error beyond 64 KiB is cut and marked. A session or work directory not given stays as stored;
-p_session_lost forgets the session. Repeating the report with the same arguments is applied and
-changes nothing; with other arguments it is already_terminal. Rule: issue-to-run 4.
+p_failure_reason is a word of at most 100 bytes, agent_error when none is given; for a retryable
+one with attempts left retry_run_id is the queued retry, unless another run holds the pending
+slot and took over. p_error beyond 64 KiB is cut and marked. A session or work directory not
+given stays as stored; p_session_lost forgets the session. Repeating the report with the same
+arguments is applied and changes nothing; with other arguments it is already_terminal. Rule:
+issue-to-run 4.
 Errors: PD400 missing argument, all-zero id or text too long.$doc$;

@@ -32,6 +32,6 @@ $fn$;
 comment on function dispatch.requeue_run(uuid, uuid, integer) is
 $doc$Give a claim back at once: dispatched becomes queued, in its old place.
 
-For a daemon that claimed and cannot prepare. The next claim delivers all of the run's wakes. Only the
-claim that still has the run's number may do it. Rule: issue-to-run 4.
+For a daemon that claimed and cannot prepare. The next claim delivers all of the run's wakes.
+Only the claim that still has the run's number may do it. Rule: issue-to-run 4.
 Errors: PD400 missing argument or all-zero id.$doc$;

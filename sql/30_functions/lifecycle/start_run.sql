@@ -32,8 +32,8 @@ $fn$;
 comment on function dispatch.start_run(uuid, uuid, integer, interval) is
 $doc$Report that a claimed run has begun: dispatched or waiting becomes running.
 
-p_claim_no is the number that the claim returned. With p_lease the run itself counts as lost once the
-lease has run out without extend_lease; without one only its runtime's heartbeat keeps it. Wakes that
-came too late for the claim get one follow_up_run_id. A lease that has run out does not refuse the
-start while the claim number is the run's. Rule: issue-to-run 4.
+p_claim_no is the number that the claim returned. With p_lease the run itself counts as lost
+once the lease has run out without extend_lease; without one only its runtime's heartbeat keeps
+it. Wakes that came too late for the claim get one follow_up_run_id. A lease that has run out
+does not refuse the start while the claim number is the run's. Rule: issue-to-run 4.
 Errors: PD400 missing argument, all-zero id or lease out of range.$doc$;

@@ -42,7 +42,7 @@ $fn$;
 comment on function dispatch.wait_run(uuid, uuid, integer, text) is
 $doc$Report that a claimed run waits for its local directory: dispatched becomes waiting.
 
-p_wait_reason says what it waits for, at most 64 KiB. The claim is protected for another 45 s, to be
-extended while it waits. Wakes that came too late for the claim get one follow_up_run_id.
+p_wait_reason says what it waits for, at most 64 KiB. The claim is protected for another 45 s,
+to be extended while it waits. Wakes that came too late for the claim get one follow_up_run_id.
 Rule: issue-to-run 4.
 Errors: PD400 missing argument, all-zero id or text too long.$doc$;

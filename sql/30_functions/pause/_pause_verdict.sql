@@ -7,7 +7,7 @@ set search_path = pg_catalog, pg_temp
 as $fn$
 begin
     if dispatch._workspace_is_paused(p_workspace_id) then
-        return 'paused';
+        return 'paused'::dispatch.reason_code;
     end if;
     return null;
 end;

@@ -1,5 +1,6 @@
--- The caller holds the target's run row, or has just inserted it. Rows that were merged or absorbed
--- elsewhere are marked, so that they are counted where they were decided and nowhere else.
+-- The caller holds the target's run row, or has just inserted it. Rows that were merged or
+-- absorbed elsewhere are marked, so that they are counted where they were decided and nowhere
+-- else.
 create or replace function dispatch._hand_over(
     p_workspace_id uuid,
     p_from_run_id uuid,

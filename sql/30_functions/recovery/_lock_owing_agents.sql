@@ -1,5 +1,5 @@
--- A follow-up locks the run's agent, and agents are locked before runs. Only the few runs that owe
--- wakes need it, so the others pay for one look at an index.
+-- A follow-up locks the run's agent, and agents are locked before runs. Only the few runs that
+-- owe wakes need it, so the others pay for one look at an index.
 create or replace function dispatch._lock_owing_agents(p_workspace_id uuid, p_run_ids uuid[])
 returns void
 language plpgsql

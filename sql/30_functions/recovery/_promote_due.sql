@@ -1,5 +1,5 @@
--- Locks: run rows, skip locked. The caller holds the agents FOR UPDATE, so no enqueue takes a slot
--- between the look at it and the update.
+-- Locks: run rows, skip locked. The caller holds the agents FOR UPDATE, so no enqueue takes a
+-- slot between the look at it and the update.
 create or replace function dispatch._promote_due(
     p_workspace_id uuid,
     p_runtime_ids uuid[],
@@ -65,6 +65,6 @@ $fn$;
 comment on function dispatch._promote_due(uuid, uuid[], uuid[], integer, timestamptz) is
 $doc$Queue the deferred runs that are due at p_now and whose pending slot is free, one a pair.
 
-Of several due runs of one issue and agent the one of highest priority goes first, then the older.
-Returns how many moved. Rule: issue-to-run 4.
+Of several due runs of one issue and agent the one of highest priority goes first, then the
+older. Returns how many moved. Rule: issue-to-run 4.
 Errors: none.$doc$;

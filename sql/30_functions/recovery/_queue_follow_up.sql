@@ -1,5 +1,5 @@
--- The run has just given up its pending slot in this transaction, so in nearly every case the slot is
--- free; where another run holds it, that run takes over what is owed.
+-- The run has just given up its pending slot in this transaction, so in nearly every case the
+-- slot is free; where another run holds it, that run takes over what is owed.
 create or replace function dispatch._queue_follow_up(p_workspace_id uuid, p_run_id uuid)
 returns uuid
 language plpgsql
@@ -12,11 +12,12 @@ declare
     v_decision dispatch.decision;
 begin
     select
-        r.agent_id, d.reason, d.source, d.payload, null, r.issue_id, d.chat_session_id,
-        d.autopilot_run_id, t.comment_id, r.priority, null, true, r.max_attempts, 1,
-        r.runtime_id, t.actor_type, t.actor_id, null, t.originator_id, t.accountable_id,
-        t.attribution_source, t.evidence_kind, t.evidence_id, t.delegated_from_run_id, null,
-        null, null, d.squad_id, d.is_leader_run, null, null, null, false,
+        r.agent_id, d.reason, d.source, d.payload, null::text, r.issue_id, d.chat_session_id,
+        d.autopilot_run_id, t.comment_id, r.priority, null::timestamptz, true, r.max_attempts,
+        1, r.runtime_id, t.actor_type, t.actor_id, null::uuid, t.originator_id, t.accountable_id,
+        t.attribution_source, t.evidence_kind, t.evidence_id, t.delegated_from_run_id,
+        null::uuid, null::uuid, null::uuid, d.squad_id, d.is_leader_run, null::text, null::text,
+        null::text, false,
         array['agent', 'attribution', 'pause', 'duplicate', 'coalesce', 'allowance', 'record']
     into v_wake
     from dispatch.run as r

@@ -1,5 +1,5 @@
--- Runs in the transaction of the failure. A retry never takes the pending slot from another run: it
--- hands that run what the failed one stood for.
+-- Runs in the transaction of the failure. A retry never takes the pending slot from another
+-- run: it hands that run what the failed one stood for.
 create or replace function dispatch._queue_retry(p_workspace_id uuid, p_run_id uuid)
 returns boolean
 language plpgsql
@@ -12,12 +12,15 @@ declare
     v_decision dispatch.decision;
 begin
     select
-        r.agent_id, d.reason, 'retry', d.payload, null, r.issue_id, d.chat_session_id, null,
-        d.comment_id,
-        case when d.chat_session_id is not null then greatest(r.priority, 3) else r.priority end,
-        null, false, r.max_attempts, r.attempt + 1, r.runtime_id, d.actor_type, d.actor_id, null,
-        d.originator_id, d.accountable_id, d.attribution_source, d.evidence_kind, d.evidence_id,
-        d.delegated_from_run_id, r.id, null, null, d.squad_id, d.is_leader_run, null,
+        r.agent_id, d.reason, 'retry', d.payload, null::text, r.issue_id, d.chat_session_id,
+        null::uuid, d.comment_id,
+        case
+            when d.chat_session_id is not null then greatest(r.priority, 3) else r.priority
+        end,
+        null::timestamptz, false, r.max_attempts, r.attempt + 1, r.runtime_id, d.actor_type,
+        d.actor_id, null::uuid, d.originator_id, d.accountable_id, d.attribution_source,
+        d.evidence_kind, d.evidence_id, d.delegated_from_run_id, r.id, null::uuid, null::uuid, d.squad_id, d.is_leader_run,
+        null::text,
         case when d.failure_reason <> 'codex_semantic_inactivity' then d.session_id end,
         case when d.failure_reason <> 'codex_semantic_inactivity' then d.work_dir end,
         d.failure_reason = 'codex_semantic_inactivity',
@@ -51,8 +54,8 @@ $fn$;
 comment on function dispatch._queue_retry(uuid, uuid) is
 $doc$Queue the automatic retry of a run that has just failed; false when it gets none.
 
-A retryable reason, attempts left, and an issue or a chat session are needed. The child copies the
-run's work, attribution and, unless the agent had gone silent, its session and work directory. When
-another run holds the pending slot, that run gets the wakes and no child is made.
-Rule: issue-to-run 4.
+A retryable reason, attempts left, and an issue or a chat session are needed. The child copies
+the run's work, attribution and, unless the agent had gone silent, its session and work
+directory. When another run holds the pending slot, that run gets the wakes and no child is
+made. Rule: issue-to-run 4.
 Errors: as _admit_wakes.$doc$;

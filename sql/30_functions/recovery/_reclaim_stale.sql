@@ -50,5 +50,6 @@ comment on function dispatch._reclaim_stale(uuid, uuid[], integer, interval, tim
 $doc$Hand out again up to p_max claims of these runtimes that were never confirmed.
 
 Stale is a dispatched run older than claim_recovery_window() without a live lease. The run stays
-dispatched and gets the next claim number; its attempt stays. Returns the runs. Rule: issue-to-run 4.
+dispatched and gets the next claim number; its attempt stays. Returns the runs. Rule:
+issue-to-run 4.
 Errors: none.$doc$;

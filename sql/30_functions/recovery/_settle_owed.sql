@@ -22,6 +22,7 @@ end;
 $fn$;
 
 comment on function dispatch._settle_owed(uuid, uuid[]) is
-$doc$Queue a follow-up for each of these runs that owes wakes; the runs gave up their pending slot.
+$doc$Queue a follow-up for each of these runs that owes wakes; the runs gave up their pending
+slot.
 
 Errors: as _admit_wakes.$doc$;

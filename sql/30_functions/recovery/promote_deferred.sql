@@ -43,8 +43,8 @@ $fn$;
 comment on function dispatch.promote_deferred(uuid, uuid[], integer) is
 $doc$Queue deferred runs that are due, and return how many.
 
-p_runtime_ids NULL means all runtimes of the workspace; unknown ids are ignored. At most p_max runs.
-A run waits on while its runtime is not fresh, its issue and agent have a queued or dispatched run,
-or the workspace is paused. Rule: issue-to-run 4.
+p_runtime_ids NULL means all runtimes of the workspace; unknown ids are ignored. At most p_max
+runs. A run waits on while its runtime is not fresh, its issue and agent have a queued or
+dispatched run, or the workspace is paused. Rule: issue-to-run 4.
 Errors: PD400 missing argument, negative p_max, or a transaction stricter than READ COMMITTED
 (COLUMN transaction_isolation); PD404 workspace not found.$doc$;

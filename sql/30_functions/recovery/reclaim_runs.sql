@@ -46,8 +46,8 @@ $fn$;
 comment on function dispatch.reclaim_runs(uuid, uuid[], integer) is
 $doc$Hand out again the runs of these runtimes whose claim was never confirmed.
 
-A dispatched run is handed out again once its claim is older than 90 s and no lease of it lives; it
-stays dispatched and gets the next claim number. p_runtime_ids must belong to one daemon; unknown
-and stale ones are skipped. At most p_max runs, clamped to 256. Rule: issue-to-run 4.
-Errors: PD400 missing argument, negative p_max, runtimes of two daemons, or a transaction stricter
-than READ COMMITTED (COLUMN transaction_isolation).$doc$;
+A dispatched run is handed out again once its claim is older than 90 s and no lease of it lives;
+it stays dispatched and gets the next claim number. p_runtime_ids must belong to one daemon;
+unknown and stale ones are skipped. At most p_max runs, clamped to 256. Rule: issue-to-run 4.
+Errors: PD400 missing argument, negative p_max, runtimes of two daemons, or a transaction
+stricter than READ COMMITTED (COLUMN transaction_isolation).$doc$;

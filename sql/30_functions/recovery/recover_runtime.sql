@@ -1,5 +1,5 @@
--- Locks: agents through _fail_runs, then run rows by id. The runs are found by the index of active lanes:
--- there are never more of them than the agents' capacities allow.
+-- Locks: agents through _fail_runs, then run rows by id. The runs are found by the index of
+-- active lanes: there are never more of them than the agents' capacities allow.
 create or replace function dispatch.recover_runtime(p_workspace_id uuid, p_runtime_id uuid)
 returns setof dispatch.transition
 language plpgsql
@@ -36,8 +36,8 @@ $fn$;
 comment on function dispatch.recover_runtime(uuid, uuid) is
 $doc$Fail and retry what a runtime had in hand when its daemon went down: one row a run.
 
-Called by a daemon that starts, before it claims. Dispatched, waiting and running runs of the runtime
-fail with runtime_recovery, each with its retry where it gets one; queued runs and other runtimes are
-left alone. An unknown or foreign runtime is no rows. Rule: issue-to-run 4.
+Called by a daemon that starts, before it claims. Dispatched, waiting and running runs of the
+runtime fail with runtime_recovery, each with its retry where it gets one; queued runs and other
+runtimes are left alone. An unknown or foreign runtime is no rows. Rule: issue-to-run 4.
 Errors: PD400 missing or all-zero id, or a transaction stricter than READ COMMITTED (COLUMN
 transaction_isolation).$doc$;

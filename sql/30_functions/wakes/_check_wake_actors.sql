@@ -92,6 +92,6 @@ $fn$;
 comment on function dispatch._check_wake_actors(uuid, dispatch.wake[], boolean) is
 $doc$Refuse the first wake whose actor, acting run or originator does not hold.
 
-Errors: PD400 an originator that is no member or not the system's, an unnamed agent, a run given for
-no agent; PD403 an actor that is no member or no agent, or (DETAIL attribution_blocked) an acting run
-that is not an active run of the acting agent.$doc$;
+Errors: PD400 an originator that is no member or not the system's, an unnamed agent, a run given
+for no agent; PD403 an actor that is no member or no agent, or (DETAIL attribution_blocked) an
+acting run that is not an active run of the acting agent.$doc$;

@@ -13,6 +13,8 @@ volatile
 parallel safe
 set search_path = pg_catalog, pg_temp
 as $fn$
+declare
+    v_now constant timestamptz := dispatch.clock();
 begin
     if octet_length(p_payload::text) > dispatch.document_limit() then
         perform dispatch._raise(
@@ -31,9 +33,11 @@ begin
             'PD400', 'attempts out of range', 'p_max_attempts', 'at least 1.'
         );
     elsif p_fire_at is not null then
-        perform dispatch._check_instant('p_fire_at', p_fire_at, dispatch.clock());
+        perform dispatch._check_instant('p_fire_at', p_fire_at, v_now);
     end if;
-    perform dispatch._check_word('p_actor_type', p_actor_type, array['user', 'agent', 'system']);
+    perform dispatch._check_word(
+        'p_actor_type', p_actor_type, array['user', 'agent', 'system']
+    );
 end;
 $fn$;
 
@@ -42,5 +46,5 @@ comment on function dispatch._check_wake_values(
 ) is
 $doc$Refuse the first value of a wake that is missing or out of its range.
 
-Errors: PD400 argument missing, text or document too long, attempts or time out of range, unknown
-word.$doc$;
+Errors: PD400 argument missing, text or document too long, attempts or time out of range,
+unknown word.$doc$;

@@ -12,6 +12,7 @@ end;
 $fn$;
 
 comment on function dispatch._payload_issue_id(jsonb) is
-$doc$Read the issue's id out of a payload's task_id; NULL when that is not a string in uuid form.
+$doc$Read the issue's id out of a payload's task_id; NULL when that is not a string in uuid
+form.
 
 Errors: none.$doc$;

@@ -9,7 +9,7 @@ create or replace function dispatch._raise_wake(
 )
 returns void
 language plpgsql
-immutable
+stable
 parallel safe
 set search_path = pg_catalog, pg_temp
 as $fn$
@@ -26,7 +26,8 @@ end;
 $fn$;
 
 comment on function dispatch._raise_wake(boolean, bigint, text, text, text, text, text) is
-$doc$Raise an error about one field of a wake: p_FIELD, or p_wakes[N].FIELD counted from 0 in a batch.
+$doc$Raise an error about one field of a wake: p_FIELD, or p_wakes[N].FIELD counted from 0 in a
+batch.
 
 p_ord counts from 1.
 Errors: the given code, always.$doc$;

@@ -1,5 +1,5 @@
--- Locks: the named issues FOR KEY SHARE by id, before any agent, so that none is deleted between the
--- look-up and the insert.
+-- Locks: the named issues FOR KEY SHARE by id, before any agent, so that none is deleted
+-- between the look-up and the insert.
 create or replace function dispatch._resolve_wake_issues(
     p_workspace_id uuid,
     p_wakes dispatch.wake[],
@@ -60,7 +60,8 @@ end;
 $fn$;
 
 comment on function dispatch._resolve_wake_issues(uuid, dispatch.wake[], boolean) is
-$doc$Give the wakes with their issues: the one given, else the one that the payload's task_id names.
+$doc$Give the wakes with their issues: the one given, else the one that the payload's task_id
+names.
 
 A task_id that names no issue of the workspace leaves the wake without one.
 Errors: PD404 issue not found; PD400 the payload names another issue than the argument.$doc$;

@@ -77,14 +77,15 @@ comment on function dispatch.queue_wake(
 ) is
 $doc$Ask for one run of an agent and learn what became of the wish.
 
-For trusted producers: the invoke gate is not asked. p_reason is a word of the caller, at most 100
-bytes; p_payload any JSON, at most 1 MiB, stored as given. p_idempotency_key, at most 255 bytes,
-makes the wake unique in the workspace; an empty one is none. p_issue_id binds the run to an issue;
-left NULL it is the payload's task_id where that names an issue. p_chat_session_id serialises the
-runs of one conversation. Higher p_priority is claimed first. p_fire_at in the future defers the run.
-p_originator_id is the member for whom the system acts. p_coalesce false keeps the wake from merging.
-p_max_attempts counts the first attempt too. A refusal is data: outcome and reason_code say which
-gate decided. Rule: assignment-wake-rate-limit, Where the gate sits; issue-to-run 8.
-Errors: PD400 missing, malformed or contradicting argument, originator that is no member or not the
-system's; PD403 actor that is no member or agent, or (DETAIL attribution_blocked) acting run not
-active; PD404 issue not found; PD409 pending slot contended.$doc$;
+For trusted producers: the invoke gate is not asked. p_reason is a word of the caller, at most
+100 bytes; p_payload any JSON, at most 1 MiB, stored as given. p_idempotency_key, at most 255
+bytes, makes the wake unique in the workspace; an empty one is none. p_issue_id binds the run to
+an issue; left NULL it is the payload's task_id where that names an issue. p_chat_session_id
+serialises the runs of one conversation. Higher p_priority is claimed first. p_fire_at in the
+future defers the run. p_originator_id is the member for whom the system acts. p_coalesce false
+keeps the wake from merging. p_max_attempts counts the first attempt too. A refusal is data:
+outcome and reason_code say which gate decided. Rule: assignment-wake-rate-limit, Where the gate
+sits; issue-to-run 8.
+Errors: PD400 missing, malformed or contradicting argument, originator that is no member or not
+the system's; PD403 actor that is no member or agent, or (DETAIL attribution_blocked) acting run
+not active; PD404 issue not found; PD409 pending slot contended.$doc$;

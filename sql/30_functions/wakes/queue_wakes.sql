@@ -34,8 +34,8 @@ $fn$;
 comment on function dispatch.queue_wakes(uuid, jsonb) is
 $doc$Ask for many runs in one call: one decision an element, in the order given.
 
-p_wakes is an array of at most 1000 objects whose keys are the arguments of queue_wake without their
-p_; agent_id and reason are required, a null counts as absent. Elements are decided in order, each
-seeing those before it. A refused wake is its element's decision; an element of a wrong shape refuses
-the whole call. Rule: as queue_wake.
+p_wakes is an array of at most 1000 objects whose keys are the arguments of queue_wake without
+their p_; agent_id and reason are required, a null counts as absent. Elements are decided in
+order, each seeing those before it. A refused wake is its element's decision; an element of a
+wrong shape refuses the whole call. Rule: as queue_wake.
 Errors: as queue_wake, with COLUMN p_wakes[N].KEY counted from 0.$doc$;
