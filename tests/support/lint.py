@@ -47,6 +47,7 @@ _NOW = re.compile(
     r"\b(now|clock_timestamp|statement_timestamp|transaction_timestamp|timeofday)\s*\(|"
     r"\b(current_timestamp|current_date|current_time|localtime|localtimestamp)\b"
 )
+_TABLE_READ = re.compile(r"\b(where|join|insert\s+into|update\s+dispatch|delete\s+from)\b")
 _RAISE_CALL = re.compile(
     r"dispatch\._raise\(\s*(?P<code>'[^']*'|[^,'\s]+)\s*,\s*(?P<message>'(?:[^']|'')*'|[^,']+)"
     r"\s*,\s*(?P<column>[^,]+?)\s*,"
@@ -90,8 +91,8 @@ def lint_body(name: str, body: str) -> Iterator[str]:
         yield "takes every column (*): list them"
     if name not in CLOCKS and _NOW.search(code):
         yield "reads a clock other than dispatch.clock()"
-    for line in code.splitlines():
-        if re.search(r"\bdispatch\.clock\(\)", line) and ":=" not in line:
+    for statement in code.split(";"):
+        if "dispatch.clock()" in statement and _TABLE_READ.search(statement):
             yield "reads dispatch.clock() inside a query, not into a variable"
     if re.search(r"\bvariable_conflict\b", code):
         yield "changes how names are resolved"
