@@ -182,8 +182,8 @@ def delete_workspace(
     actor_id: Id | None = None,
     acting_run_id: Id | None = None,
 ) -> Call[int]:
-    """Cancel the runs of a workspace, delete it and all that is in it, and tell how many it
-    cancelled.
+    """Delete a workspace and all that is in it, and return how many unfinished runs that
+    ended.
     """
     return _scalar(
         int,
@@ -208,7 +208,9 @@ def put_member(workspace_id: Id, user_id: Id, name: str, role: str | None = None
 
 
 def remove_member(workspace_id: Id, user_id: Id) -> Call[None]:
-    """Take a human out of the workspace; agents that they owned stay without an owner."""
+    """Take a human out of the workspace, with their team memberships and the grants made to
+    them.
+    """
     return _nothing(
         "remove_member", _workspace(workspace_id), arg.required_id("user_id", user_id)
     )
@@ -247,7 +249,10 @@ def remove_team_member(workspace_id: Id, team_id: Id, user_id: Id) -> Call[None]
 def put_runtime(
     workspace_id: Id, runtime_id: Id, daemon_id: str, name: str | None = None
 ) -> Call[None]:
-    """Store a runtime of a daemon; it is offline until its first heartbeat."""
+    """Store a runtime of a daemon, or change what is given.
+
+    It is offline until its first heartbeat.
+    """
     return _nothing(
         "put_runtime",
         _workspace(workspace_id),
@@ -284,7 +289,7 @@ def put_agent(
 
 
 def set_agent_status(workspace_id: Id, agent_id: Id, status: str) -> Call[None]:
-    """Set an agent to `active`, `paused`, `stopped` or `pending_approval`."""
+    """Set an agent to active, paused, stopped or pending_approval."""
     return _nothing(
         "set_agent_status",
         _workspace(workspace_id),
@@ -307,7 +312,7 @@ def bind_agent(workspace_id: Id, agent_id: Id, runtime_id: Id | None) -> Call[No
 
 
 def archive_agent(workspace_id: Id, agent_id: Id) -> Call[int]:
-    """Retire an agent and tell how many of its runs that cancelled."""
+    """Retire an agent, cancel all its runs that have not ended, and return how many."""
     return _scalar(
         int, "archive_agent", _workspace(workspace_id), arg.required_id("agent_id", agent_id)
     )
@@ -316,7 +321,7 @@ def archive_agent(workspace_id: Id, agent_id: Id) -> Call[int]:
 def grant_invoke(
     workspace_id: Id, agent_id: Id, target_type: str, target_id: Id | None = None
 ) -> Call[None]:
-    """Let a member, a team or the whole workspace invoke an agent."""
+    """Let the workspace, a member or a team invoke an agent."""
     return _nothing(
         "grant_invoke",
         _workspace(workspace_id),
@@ -329,7 +334,7 @@ def grant_invoke(
 def revoke_invoke(
     workspace_id: Id, agent_id: Id, target_type: str, target_id: Id | None = None
 ) -> Call[None]:
-    """Take back what `grant_invoke` gave."""
+    """Take back what grant_invoke gave; the arguments are the same."""
     return _nothing(
         "revoke_invoke",
         _workspace(workspace_id),
@@ -351,14 +356,14 @@ def put_squad(workspace_id: Id, squad_id: Id, name: str, leader_id: Id) -> Call[
 
 
 def archive_squad(workspace_id: Id, squad_id: Id) -> Call[None]:
-    """Retire a squad."""
+    """Retire a squad: nothing can be assigned to it any more."""
     return _nothing(
         "archive_squad", _workspace(workspace_id), arg.required_id("squad_id", squad_id)
     )
 
 
 def heartbeat(workspace_id: Id, runtime_ids: Iterable[Id]) -> Call[int]:
-    """Mark runtimes as alive and tell how many are known."""
+    """Mark runtimes as alive, and return how many are known."""
     return _scalar(
         int, "heartbeat", _workspace(workspace_id), arg.ids("runtime_ids", runtime_ids)
     )
@@ -417,7 +422,7 @@ def create_issue(
     parent_id: Id | None = None,
     stage: int | None = None,
 ) -> Call[IssueWrite]:
-    """Create an issue and start a run for its assignee if that is due.
+    """Create an issue and, when it has an agent or a squad as assignee, start that one's run.
 
     Raises `NotAllowed` when the actor may not invoke the assignee.
     """
@@ -450,7 +455,7 @@ def update_issue(
     handoff_note: str | None = None,
     suppress_run: bool = False,
 ) -> Call[IssueWrite]:
-    """Change an issue and start a run for its assignee if that is due.
+    """Change an issue and start the run that the change asks for.
 
     `changes` holds any of `title`, `status`, `priority` and `assignee`, the last as `{"type":
     ..., "id": ...}` or None. An assignee that is given is an assignment, even when it is the
@@ -479,7 +484,7 @@ def update_issues(
     handoff_note: str | None = None,
     suppress_run: bool = False,
 ) -> Call[list[IssueWrite]]:
-    """Change several issues alike, with one answer for each id in the order given.
+    """Make the same change to many issues: one row an id, in the order given.
 
     A refused assignee is that issue's `blocked`, and the issue stays as it is; an unknown id is
     `none`.
@@ -504,7 +509,7 @@ def delete_issue(
     actor_id: Id | None = None,
     acting_run_id: Id | None = None,
 ) -> Call[int]:
-    """Delete an issue and tell how many of its runs that cancelled; they stay, without it."""
+    """Delete an issue with its comments, and give the number of its runs that this cancels."""
     return _scalar(
         int,
         "delete_issue",
@@ -515,7 +520,7 @@ def delete_issue(
 
 
 def resolve_issue(workspace_id: Id, reference: Id) -> Call[uuid.UUID]:
-    """Find an issue by its identifier, such as `ABC-42`, or by its id.
+    """Find an issue by what people write: its identifier, as ABC-42, or its id.
 
     Raises `NotFound` when it is neither.
     """

@@ -97,7 +97,10 @@ def test_docstrings_begin_with_the_comment_of_the_function(db: Database) -> None
         name: " ".join(inspect.getdoc(METHODS[name]).split("\n\n")[0].split())  # type: ignore[union-attr]
         for name in functions(db)
     }
-    stated = {name: comment.split("\n")[0] for name, (*_, comment) in functions(db).items()}
+    stated = {
+        name: " ".join(comment.split("\n\n")[0].split())
+        for name, (*_, comment) in functions(db).items()
+    }
     assert found == stated
 
 
