@@ -427,3 +427,44 @@ def test_a_connection_is_not_kept_alive(db: Database) -> None:
     del conn
     gc.collect()
     assert gone() is None
+
+
+# Rights, and a database that is a release ahead
+
+
+def test_rights_that_a_role_lacks_are_psycopg_s_error(
+    db: Database, workspace: uuid.UUID
+) -> None:
+    with db.connect(role="dispatch_worker") as conn:
+        dispatch = Dispatch(conn)
+        assert dispatch.claim_runs(workspace, [uuid.uuid4()]) == []
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            dispatch.put_workspace(workspace, "Acme")
+    with db.connect(role="dispatch_service") as conn:
+        dispatch = Dispatch(conn)
+        dispatch.put_workspace(workspace, "Acme")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            dispatch.claim_runs(workspace, [uuid.uuid4()])
+
+
+def test_more_columns_and_new_labels_do_not_break_a_client(
+    kind: Kind, db: Database, workspace: uuid.UUID
+) -> None:
+    db.execute("alter type dispatch.run_status add value 'parked'")
+    db.execute("alter type dispatch.transition add attribute extra text")
+    db.execute(
+        """
+        create or replace function dispatch.requeue_run(
+            p_workspace_id uuid, p_run_id uuid, p_claim_no integer
+        )
+        returns dispatch.transition language sql as $$
+        select row(true, p_run_id, 'parked', 2, null, null, null, 'x')::dispatch.transition
+        $$
+        """
+    )
+    with kind.on_dsn(db.dsn) as dispatch:
+        answer = dispatch.requeue_run(workspace, workspace, 1)
+    assert answer.applied
+    assert answer.status == "parked"
+    assert answer.status is not None
+    assert not answer.status.known
