@@ -218,6 +218,27 @@ def odd_login(database: Database) -> Iterator[tuple[str, str]]:
             connection.execute(psycopg.sql.SQL("drop role {}").format(who))
 
 
+def test_a_migrator_need_not_be_a_superuser(empty_db: Database) -> None:
+    """Membership in the owner and the right to make schemas do, once the roles exist."""
+    name = f"dispatch_migrator_{os.getpid()}"
+    with empty_db.server.database() as made, made.connect() as admin:
+        who = psycopg.sql.Identifier(name)
+        admin.execute(psycopg.sql.SQL("create role {} login password 'm'").format(who))
+        try:
+            admin.execute(psycopg.sql.SQL("grant dispatch_owner to {}").format(who))
+            admin.execute(
+                psycopg.sql.SQL("grant create on database {} to {}").format(
+                    psycopg.sql.Identifier(empty_db.name), who
+                )
+            )
+            dsn = psycopg.conninfo.make_conninfo(empty_db.dsn, user=name, password="m")
+            assert schema.migrate(dsn).applied == CORE
+            assert catalog(empty_db) == catalog(made)
+        finally:
+            empty_db.execute(f"drop owned by {name} cascade")
+            admin.execute(psycopg.sql.SQL("drop role {}").format(who))
+
+
 def quoted(value: str) -> str:
     return quote(value, safe="")
 

@@ -102,7 +102,7 @@ def test_a_stranger_calls_no_function(catalog_db: Database, stranger: str) -> No
     calls = functions(catalog_db)
     assert len(calls) > 50
     got = {}
-    with catalog_db.connect(user=stranger) as connection:
+    with catalog_db.connect(session=stranger) as connection:
         for signature, call in calls:
             try:
                 connection.execute(call.encode())
@@ -118,7 +118,7 @@ def test_a_stranger_touches_no_relation(catalog_db: Database, stranger: str) -> 
         " where c.relnamespace = 'dispatch'::regnamespace and c.relkind in ('r', 'v')"
     )
     assert len(names) > 10
-    with catalog_db.connect(user=stranger) as connection:
+    with catalog_db.connect(session=stranger) as connection:
         for (name,) in names:
             for text in ("select from dispatch.{}", "delete from dispatch.{}"):
                 with pytest.raises(psycopg.errors.InsufficientPrivilege):

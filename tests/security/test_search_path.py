@@ -34,7 +34,7 @@ def caller(db: Database) -> Iterator[psycopg.Connection[Any]]:
         with db.connect() as admin:
             admin.execute(f"grant dispatch_service, dispatch_worker to {role}".encode())
             admin.execute(TRAPS)
-        with db.connect(user=role) as connection:
+        with db.connect(session=role) as connection:
             connection.execute("set search_path = pg_temp, trap, dispatch, pg_catalog")
             for name in tables:
                 connection.execute(

@@ -18,7 +18,7 @@ GOLDEN = REPOSITORY / "tests" / "golden" / "privileges.txt"
 ROLES = ("dispatch_service", "dispatch_worker", "dispatch_operator", "dispatch_reader")
 
 # What a role has by itself, by membership and through PUBLIC alike.
-_MATRIX = """
+_MATRIX = r"""
 with grantees as (
     select r.rolname as name, r.oid, null::oid as public
     from pg_roles as r
@@ -58,7 +58,7 @@ held as (
     union all
     select
         'function',
-        format('%%s(%%s)', p.proname, pg_get_function_identity_arguments(p.oid)), g.name,
+        regexp_replace(p.oid::regprocedure::text, '^dispatch\.', ''), g.name,
         case
             when has_function_privilege(g.oid, p.oid, 'execute') then array['execute']
             else '{}'
@@ -99,6 +99,8 @@ select
     )
 from held as h
 group by h.kind, h.object
+-- Private functions are many, and a test of its own says that they are nobody's.
+having h.object !~ '^_' or h.kind <> 'function' or bool_or(h.privileges <> '{}')
 order by
     array_position(array['schema', 'view', 'table', 'sequence', 'type', 'function'], h.kind),
     h.object collate "C"

@@ -58,13 +58,24 @@ class Database:
         self,
         *,
         role: str | None = None,
+        session: str | None = None,
         autocommit: bool = True,
         **parameters: Any,
     ) -> psycopg.Connection[TupleRow]:
-        """Open a connection, as the superuser or with `role` in force from the first."""
+        """Open a connection of the superuser.
+
+        With `role` that role is in force from the first statement, as for a member of it; with
+        `session` everything is as if that role itself had logged in.
+        """
         if role is not None:
             parameters["options"] = f"-c role={role} {parameters.get('options', '')}".strip()
-        return psycopg.connect(make_conninfo(self.dsn, **parameters), autocommit=autocommit)
+        connection = psycopg.connect(make_conninfo(self.dsn, **parameters), autocommit=True)
+        if session is not None:
+            connection.execute(
+                sql.SQL("set session authorization {}").format(sql.Identifier(session))
+            )
+        connection.autocommit = autocommit
+        return connection
 
     def execute(self, query: str, arguments: Any = None) -> list[TupleRow]:
         """Run one statement as the superuser in a transaction of its own; give its rows."""
