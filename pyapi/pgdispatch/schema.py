@@ -20,9 +20,12 @@ from typing import Any, LiteralString
 from uuid import uuid1
 
 import psycopg
+from psycopg import sql
 from yoyo.backends.core.postgresql import PostgresqlPsycopgBackend
 from yoyo.connections import DatabaseURI
 from yoyo.migrations import default_migration_table, read_migrations
+
+from pgdispatch.errors import SchemaMismatch
 
 #: The schema of the stored logic.
 SCHEMA = "dispatch"
@@ -32,6 +35,9 @@ META_SCHEMA = "dispatch_meta"
 
 #: The one migration until the first release, written whole from sql/.
 CORE = "0001_core"
+
+#: The roles that programs act as.
+ROLES = ("dispatch_service", "dispatch_worker", "dispatch_operator", "dispatch_reader")
 
 #: Key of the advisory lock that lets one migrator work at a time in a database.
 LOCK_KEY = 0x7067_6469_7370_6174
@@ -305,6 +311,23 @@ def read_status(
     )
 
 
+def check(connection: psycopg.Connection[Any], *, migrations: Path | None = None) -> None:
+    """Raise SchemaMismatch unless the database has exactly the migrations of this package.
+
+    Any of our roles may ask. A program that starts can tell so at once what each call of it
+    would otherwise run into.
+    """
+    found = read_status(connection, migrations=migrations)
+    if found.is_current:
+        return
+    if found.unknown:
+        raise SchemaMismatch(
+            "schema is newer than this package", hint="schema: install a newer pgdispatch."
+        )
+    word = "schema is older than this package" if found.applied else "schema is not set up"
+    raise SchemaMismatch(word, hint="schema: run pgdispatch migrate.")
+
+
 def _applied(connection: psycopg.Connection[Any]) -> set[str]:
     table = f"{META_SCHEMA}.{default_migration_table}"
     row = connection.execute("select to_regclass(%s) is not null", [table]).fetchone()
@@ -331,8 +354,31 @@ def migrate(
                 f"({', '.join(before.unknown)}): install a newer pgdispatch"
             )
         backend.apply_migrations(backend.to_apply(read_migrations(_pattern(folder))))
+        _show_bookkeeping(backend.connection)
         after = read_status(backend.connection, migrations=folder)
     return Migrated(before.version, after.version, before.pending)
+
+
+def _show_bookkeeping(connection: psycopg.Connection[Any]) -> None:
+    """Let our roles read which migrations there are, and nothing else of the bookkeeping."""
+    roles = connection.execute(
+        """
+        select r.rolname
+        from pg_roles as r
+        where r.rolname = any (%s)
+            and not has_table_privilege(r.oid, 'dispatch_meta._yoyo_migration', 'select')
+        """,
+        [list(ROLES)],
+    ).fetchall()
+    for (name,) in roles:
+        role = sql.Identifier(name)
+        with connection.transaction():
+            connection.execute(
+                sql.SQL("grant usage on schema dispatch_meta to {}").format(role)
+            )
+            connection.execute(
+                sql.SQL("grant select on dispatch_meta._yoyo_migration to {}").format(role)
+            )
 
 
 def rollback(

@@ -9,7 +9,8 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from tests.support.privileges import GOLDEN, ROLES, matrix
+from pgdispatch.schema import ROLES
+from tests.support.privileges import GOLDEN, matrix
 from tests.support.servers import Database
 
 

@@ -10,12 +10,10 @@ from typing import Any
 
 import psycopg
 
+from pgdispatch.schema import ROLES
 from tests.support.servers import REPOSITORY, Servers, ServerUnavailable
 
 GOLDEN = REPOSITORY / "tests" / "golden" / "privileges.txt"
-
-#: The roles of the design, the owner apart.
-ROLES = ("dispatch_service", "dispatch_worker", "dispatch_operator", "dispatch_reader")
 
 # What a role has by itself, by membership and through PUBLIC alike.
 _MATRIX = r"""
