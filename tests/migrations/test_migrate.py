@@ -114,23 +114,21 @@ def test_a_newer_database_is_told_and_left_alone(empty_db: Database) -> None:
 
 
 def test_a_program_can_check_the_schema_under_its_own_role(empty_db: Database) -> None:
-    with empty_db.connect() as connection:
-        with pytest.raises(SchemaMismatch, match="not set up"):
-            schema.check(connection)
+    with (
+        empty_db.connect() as connection,
+        pytest.raises(SchemaMismatch, match="not set up") as caught,
+    ):
+        schema.check(connection)
+    assert caught.value.sqlstate == "PD503"
     schema.migrate(empty_db.dsn)
     for role in schema.ROLES:
         with empty_db.connect(role=role) as connection:
             schema.check(connection)
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 connection.execute("delete from dispatch_meta._yoyo_migration")
-    empty_db.execute("update dispatch_meta._yoyo_migration set migration_id = '0000_before'")
+    empty_db.execute("update dispatch_meta._yoyo_migration set migration_id = '0002_later'")
     with empty_db.connect() as connection, pytest.raises(SchemaMismatch, match="newer"):
         schema.check(connection)
-    empty_db.execute("truncate dispatch_meta._yoyo_migration")
-    with empty_db.connect() as connection:
-        with pytest.raises(SchemaMismatch, match="not set up") as caught:
-            schema.check(connection)
-    assert caught.value.sqlstate == "PD503"
 
 
 def _migrate(dsn: str, go: multiprocessing.synchronize.Event) -> tuple[str, ...]:
