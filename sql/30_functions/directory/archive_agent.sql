@@ -28,13 +28,13 @@ begin
     update dispatch.agent as a
     set archived_at = v_now
     where a.workspace_id = p_workspace_id and a.id = p_agent_id and a.archived_at is null;
-    return dispatch._cancel_runs(p_workspace_id, v_runs, 'agent_archived', v_now);
+    return dispatch._cancel_runs(p_workspace_id, v_runs, 'agent archived', v_now);
 end;
 $fn$;
 
 comment on function dispatch.archive_agent(uuid, uuid) is
 $doc$Retire an agent, cancel all its runs that have not ended, and return how many.
 
-The runs end cancelled with failure reason agent_archived. Repeating a call keeps the first
-instant and returns 0. Rule: issue-to-run 4.
+The runs keep the error "agent archived". Repeating a call keeps the first instant and returns
+0. Rule: issue-to-run 4.
 Errors: PD400 missing or all-zero argument, PD404 workspace or agent not found.$doc$;
