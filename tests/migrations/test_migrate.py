@@ -26,6 +26,11 @@ def catalog(database: Database, name: str = schema.SCHEMA) -> list[str]:
         return schema.catalog(connection, name)
 
 
+def differing(one: list[str], other: list[str]) -> list[str]:
+    """Name the objects in which two listings differ; all of their text would be unreadable."""
+    return sorted({line.split(" | ")[0] for line in set(one).symmetric_difference(other)})
+
+
 @pytest.fixture
 def broken(tmp_path: Path) -> Path:
     """Migrations of which the second fails half-way."""
@@ -46,7 +51,7 @@ def test_sql_and_migrations_make_the_same_catalog(empty_db: Database) -> None:
         schema.migrate(empty_db.dsn)
         applied, migrated = catalog(other), catalog(empty_db)
     assert len(applied) > 100
-    assert applied == migrated, "run: pgdispatch dev freeze"
+    assert differing(applied, migrated) == [], "run: pgdispatch dev freeze"
 
 
 @pytest.mark.parametrize(
@@ -240,7 +245,8 @@ def odd_login(database: Database) -> Iterator[tuple[str, str]]:
 def test_a_migrator_need_not_be_a_superuser(empty_db: Database) -> None:
     """Membership in the owner and the right to make schemas do, once the roles exist."""
     name = f"dispatch_migrator_{os.getpid()}"
-    with empty_db.server.database() as made, made.connect() as admin:
+    with empty_db.server.database(empty=True) as made, made.connect() as admin:
+        schema.migrate(made.dsn)
         who = psycopg.sql.Identifier(name)
         admin.execute(psycopg.sql.SQL("create role {} login password 'm'").format(who))
         try:
@@ -252,7 +258,7 @@ def test_a_migrator_need_not_be_a_superuser(empty_db: Database) -> None:
             )
             dsn = psycopg.conninfo.make_conninfo(empty_db.dsn, user=name, password="m")
             assert schema.migrate(dsn).applied == CORE
-            assert catalog(empty_db) == catalog(made)
+            assert differing(catalog(empty_db), catalog(made)) == []
         finally:
             empty_db.execute(f"drop owned by {name} cascade")
             admin.execute(psycopg.sql.SQL("drop role {}").format(who))
