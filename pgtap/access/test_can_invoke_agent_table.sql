@@ -1,5 +1,5 @@
 begin;
-select plan(38);
+select plan(39);
 create function pg_temp.id(p_number integer) returns uuid language sql as $fn$
 select dispatch_test.id(p_number);
 $fn$;
@@ -16,6 +16,7 @@ from (
 select dispatch.put_member(pg_temp.id(2), pg_temp.id(19), 'stranger');
 select dispatch.put_team(pg_temp.id(1), pg_temp.id(21), 'team');
 select dispatch.put_team_member(pg_temp.id(1), pg_temp.id(21), pg_temp.id(12));
+select dispatch.put_team(pg_temp.id(1), pg_temp.id(12), 'of the same id as X');
 select dispatch.put_agent(
     pg_temp.id(1), t.id, t.name, pg_temp.id(11), p_permission => t.permission
 )
@@ -26,11 +27,13 @@ from (
         (pg_temp.id(33), 'open to X', 'public_to'),
         (pg_temp.id(34), 'open to a team', 'public_to'),
         (pg_temp.id(35), 'open to nobody', 'public_to'),
+        (pg_temp.id(36), 'open to a team with the id of X', 'public_to'),
         (pg_temp.id(39), 'speaker', 'private')
 ) as t (id, name, permission);
 select dispatch.grant_invoke(pg_temp.id(1), pg_temp.id(32), 'workspace');
 select dispatch.grant_invoke(pg_temp.id(1), pg_temp.id(33), 'member', pg_temp.id(12));
 select dispatch.grant_invoke(pg_temp.id(1), pg_temp.id(34), 'team', pg_temp.id(21));
+select dispatch.grant_invoke(pg_temp.id(1), pg_temp.id(36), 'team', pg_temp.id(12));
 
 create function pg_temp.may(
     p_agent integer, p_type text, p_user integer, p_workspace integer default 1
@@ -90,6 +93,7 @@ from (
         (43, 'system', null, 'for nobody', 33, 'open to X', false),
         (44, 'system', null, 'for nobody', 34, 'open to a team', false),
 
+        (50, 'user', 12, 'X', 36, 'open to a team with the id of X', false),
         (51, 'user', 11, 'the owner', 34, 'open to a team', true),
         (52, 'user', 12, 'X', 35, 'open to nobody', false),
         (53, 'user', 11, 'the owner', 35, 'open to nobody', true),

@@ -1,5 +1,5 @@
 begin;
-select plan(17);
+select plan(19);
 create function pg_temp.id(p_number integer) returns uuid language sql as $fn$
 select dispatch_test.id(p_number);
 $fn$;
@@ -88,6 +88,9 @@ begin
     end loop;
 end;
 $fn$;
+-- The owner of 2 is a plain member of 1, and an agent of 1 has the id of its owner.
+select dispatch.put_member(pg_temp.id(1), pg_temp.id(201), 'guest');
+select dispatch.put_agent(pg_temp.id(1), pg_temp.id(101), 'namesake', pg_temp.id(101));
 create temporary table kept as select r.relation, r.n from pg_temp.rows_of(pg_temp.id(2)) as r;
 select is_empty(
     $$select r.relation from pg_temp.rows_of(pg_temp.id(1)) as r where r.n = 0$$,
@@ -122,7 +125,7 @@ from (
         ),
         (
             $$select dispatch.delete_workspace(pg_temp.id(1), 'user', pg_temp.id(201))$$,
-            'PD403 p_actor_id', 'the owner of another workspace may not'
+            'PD403 p_actor_id', 'a member who owns another workspace may not'
         ),
         (
             $$select dispatch.delete_workspace(pg_temp.id(1), 'user')$$,
@@ -131,6 +134,14 @@ from (
         (
             $$select dispatch.delete_workspace(pg_temp.id(1), 'agent', pg_temp.id(105))$$,
             'PD403 p_actor_id', 'an agent may not'
+        ),
+        (
+            $$select dispatch.delete_workspace(pg_temp.id(1), 'agent', pg_temp.id(101))$$,
+            'PD403 p_actor_id', 'an agent with the id of the owner may not'
+        ),
+        (
+            $$select dispatch.delete_workspace(pg_temp.id(1), 'user', pg_temp.id(202))$$,
+            'PD403 p_actor_id', 'an admin of another workspace may not'
         )
 ) as t (call, error, what);
 

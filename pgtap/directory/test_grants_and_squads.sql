@@ -1,5 +1,5 @@
 begin;
-select plan(31);
+select plan(32);
 create function pg_temp.id(p_number integer) returns uuid language sql as $fn$
 select dispatch_test.id(p_number);
 $fn$;
@@ -44,6 +44,13 @@ select dispatch.revoke_invoke(pg_temp.id(1), pg_temp.id(31), 'member', pg_temp.i
 select is(pg_temp.grants(), 'team 21, workspace 01', 'a member''s grant is revoked');
 select dispatch.revoke_invoke(pg_temp.id(1), pg_temp.id(31), 'workspace');
 select is(pg_temp.grants(), 'team 21', 'a workspace''s grant is revoked without its id');
+select dispatch.put_agent(pg_temp.id(2), pg_temp.id(31), 'namesake', pg_temp.id(19));
+select dispatch.grant_invoke(pg_temp.id(2), pg_temp.id(31), 'member', pg_temp.id(19));
+select dispatch.revoke_invoke(pg_temp.id(1), pg_temp.id(31), 'member', pg_temp.id(19));
+select is(
+    pg_temp.grants(), 'member 19, team 21',
+    'a grant on an agent of the same id in another workspace stays'
+);
 
 select is(
     dispatch_test.error_of(format('select dispatch.%s_invoke(%s)', t.verb, t.arguments)),
