@@ -246,7 +246,7 @@ def test_promotion_racing_an_enqueue_of_the_pair_breaks_nothing(db: Database) ->
 
 
 def test_due_runs_that_may_not_move_hide_no_others(db: Database) -> None:
-    """The deferred runs of a busy slot are older and due; another pair is promoted all the same."""
+    """Due runs whose slot is busy are the oldest, and yet another pair is promoted."""
     fleet = make_fleet(db, agents=2)
     alpha, beta = fleet.agents
     now = db.set_clock()
