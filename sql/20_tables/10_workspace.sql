@@ -14,7 +14,8 @@ create table dispatch.workspace (
 );
 
 comment on table dispatch.workspace is
-$doc$The tenant. Every other row belongs to one, and nothing is found outside the caller's own.$doc$;
+$doc$The tenant. Every other row belongs to one, and nothing is found outside the caller's
+own.$doc$;
 comment on column dispatch.workspace.issue_prefix is
 $doc$Leading letters of the identifiers of this workspace's issues, as ABC in ABC-42.$doc$;
 comment on column dispatch.workspace.issue_counter is

@@ -104,7 +104,8 @@ $doc$The human who owns the agent; NULL once that member was removed.$doc$;
 comment on column dispatch.agent.permission is
 $doc$private: only the owner may invoke it. public_to: the grants decide as well.$doc$;
 comment on column dispatch.agent.max_concurrent_runs is
-$doc$Capacity: how many of its runs may be dispatched, waiting or running at once, 1 to 50.$doc$;
+$doc$Capacity: how many of its runs may be dispatched, waiting or running at once, 1 to
+50.$doc$;
 comment on column dispatch.agent.status is
 $doc$Only an active agent is woken and claimed for.$doc$;
 comment on column dispatch.agent.archived_at is

@@ -48,7 +48,8 @@ comment on column dispatch.issue.assignment_generation is
 $doc$How many writes set or cleared the assignee; 0 means it never had one. Part of the
 identity of each assignment's wake.$doc$;
 comment on column dispatch.issue.origin_type is
-$doc$What made the issue when it was no human: agent_create with the acting run as origin_id.$doc$;
+$doc$What made the issue when it was no human: agent_create with the acting run as
+origin_id.$doc$;
 comment on column dispatch.issue.stage is
 $doc$Order of the issue among its siblings; siblings of one stage are worked on together.$doc$;
 

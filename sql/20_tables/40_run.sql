@@ -177,7 +177,8 @@ $doc$Copy of the run's issue, indexed here so that no transition pays for the in
 comment on column dispatch.run_detail.idempotency_key is
 $doc$Identity of the wake; taken for as long as the run is kept.$doc$;
 comment on column dispatch.run_detail.coalesced_count is
-$doc$How many wakes were merged into the run, itself included; absorbed ones are not counted.$doc$;
+$doc$How many wakes were merged into the run, itself included; absorbed ones are not
+counted.$doc$;
 comment on column dispatch.run_detail.parent_run_id is
 $doc$The failed run of which this one is the automatic retry.$doc$;
 comment on column dispatch.run_detail.delegated_from_run_id is
@@ -259,7 +260,9 @@ create table dispatch.deferred_assignment (
     resolved_at timestamptz,
     resolution text,
     constraint deferred_assignment_pkey primary key (workspace_id, issue_id),
-    constraint deferred_assignment_resolution_known check (resolution in ('replayed', 'dropped')),
+    constraint deferred_assignment_resolution_known check (
+        resolution in ('replayed', 'dropped')
+    ),
     constraint deferred_assignment_resolution_whole check (
         (resolved_at is null) = (resolution is null)
     ),

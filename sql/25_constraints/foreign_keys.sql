@@ -52,7 +52,8 @@ add constraint comment_parent_fkey
 foreign key (workspace_id, parent_id) references dispatch.comment (workspace_id, id)
 on delete cascade;
 
--- The run's issue is held by run_detail alone: there it has an index that no transition pays for.
+-- The run's issue is held by run_detail alone: there it has an index that no transition pays
+-- for.
 alter table dispatch.run
 add constraint run_agent_fkey
 foreign key (workspace_id, agent_id) references dispatch.agent (workspace_id, id),

@@ -13,7 +13,9 @@ parallel safe
 set search_path = pg_catalog, pg_temp
 as $fn$
 begin
-    perform dispatch._check_word('p_actor_type', p_actor_type, array['user', 'agent', 'system']);
+    perform dispatch._check_word(
+        'p_actor_type', p_actor_type, array['user', 'agent', 'system']
+    );
     perform dispatch._check_optional_ids(
         array['p_actor_id', 'p_acting_run_id'], array[p_actor_id, p_acting_run_id]
     );

@@ -19,7 +19,9 @@ begin
     perform dispatch._check_ids(
         array['p_workspace_id', 'p_agent_id'], array[p_workspace_id, p_agent_id]
     );
-    perform dispatch._check_word('p_actor_type', p_actor_type, array['user', 'agent', 'system']);
+    perform dispatch._check_word(
+        'p_actor_type', p_actor_type, array['user', 'agent', 'system']
+    );
     perform dispatch._check_optional_ids(
         array['p_actor_id', 'p_acting_run_id', 'p_originator_id'],
         array[p_actor_id, p_acting_run_id, p_originator_id]

@@ -1,35 +1,57 @@
--- Locks: run rows FOR NO KEY UPDATE by id. The lock comes first and the status is rechecked
--- under it, so that a claim either sees the recorded wake or makes it owed; without it a wake
--- is lost.
+-- Locks: run rows FOR NO KEY UPDATE by id, and none when no slot is taken. The lock comes first
+-- and the status is rechecked under it, so that a claim either sees the recorded wake or makes
+-- it owed; without it a wake is lost.
 create or replace function dispatch._absorb_wakes(
     p_workspace_id uuid,
     p_round dispatch._candidate[],
     p_now timestamptz
 )
-returns setof dispatch._ruling
+returns dispatch._ruling[]
 language plpgsql
 volatile
 parallel unsafe
-rows 10
 set search_path = pg_catalog, pg_temp
 as $fn$
 declare
+    v_holders uuid[];
     v_held record;
-    v_ruling dispatch._ruling;
+    v_rulings dispatch._ruling[] := '{}'::dispatch._ruling[];
 begin
+    v_holders := array(
+        select h.id
+        from unnest(p_round) as c
+        cross join lateral (
+            select r.id
+            from dispatch.run as r
+            where r.workspace_id = p_workspace_id
+                and r.agent_id = (c.wake).agent_id
+                and r.issue_id = (c.wake).issue_id
+                and r.status in ('queued', 'dispatched')
+            limit 1
+        ) as h
+        where (c.wake).fire_at is null
+    );
+    if cardinality(v_holders) = 0 then
+        return v_rulings;
+    end if;
     for v_held in
         select c.ord, c.wake, r.id as run_id
-        from unnest(p_round) as c
-        inner join dispatch.run as r
-            on r.workspace_id = p_workspace_id
-            and r.agent_id = (c.wake).agent_id
-            and r.issue_id = (c.wake).issue_id
-            and r.status in ('queued', 'dispatched')
-        where (c.wake).fire_at is null
-        order by r.id
-        for no key update of r
+        from (select distinct i.id from unnest(v_holders) as i (id) order by i.id) as h
+        cross join lateral (
+            select o.id, o.agent_id, o.issue_id
+            from dispatch.run as o
+            where o.workspace_id = p_workspace_id
+                and o.id = h.id
+                and o.status in ('queued', 'dispatched')
+            limit 1
+            for no key update
+        ) as r
+        inner join unnest(p_round) as c
+            on (c.wake).agent_id = r.agent_id
+            and (c.wake).issue_id = r.issue_id
+            and (c.wake).fire_at is null
     loop
-        -- A retry or a follow-up that finds the slot taken hands over what it carries by itself.
+        -- A retry or a follow-up that finds the slot taken hands its wakes over by itself.
         if (v_held.wake).parent_run_id is null
             and not coalesce('record' = any((v_held.wake).skip), false)
         then
@@ -37,13 +59,15 @@ begin
                 p_workspace_id, v_held.run_id, v_held.wake, 'absorbed', p_now
             );
         end if;
-        v_ruling.ord := v_held.ord;
-        v_ruling.decision := row(
-            'absorbed', 'already_active', v_held.run_id, (v_held.wake).agent_id,
-            (v_held.wake).source, null
-        )::dispatch.decision;
-        return next v_ruling;
+        v_rulings := v_rulings || row(
+            v_held.ord,
+            row(
+                'absorbed', 'already_active', v_held.run_id, (v_held.wake).agent_id,
+                (v_held.wake).source, null
+            )::dispatch.decision
+        )::dispatch._ruling;
     end loop;
+    return v_rulings;
 end;
 $fn$;
 

@@ -7,24 +7,26 @@ create or replace function dispatch._admit_round(
     p_round dispatch._candidate[],
     p_now timestamptz
 )
-returns setof dispatch._ruling
+returns dispatch._ruling[]
 language plpgsql
 volatile
 parallel unsafe
-rows 10
 set search_path = pg_catalog, pg_temp
 as $fn$
 declare
     v_left dispatch._candidate[] := p_round;
-    v_rulings dispatch._ruling[];
+    v_rulings dispatch._ruling[] := '{}'::dispatch._ruling[];
+    v_new dispatch._ruling[];
     v_made uuid[];
     v_kept uuid[];
 begin
     for v_try in 1..4 loop
-        v_rulings := dispatch._settle_wakes(p_workspace_id, v_left, p_now);
-        return query select s.ord, s.decision from unnest(v_rulings) as s;
-        v_left := dispatch._without(v_left, v_rulings);
-        exit when cardinality(v_left) = 0;
+        v_new := dispatch._settle_wakes(p_workspace_id, v_left, p_now);
+        if cardinality(v_new) > 0 then
+            v_rulings := v_rulings || v_new;
+            v_left := dispatch._without(v_left, v_new);
+            exit when cardinality(v_left) = 0;
+        end if;
 
         with made as (
             insert into dispatch.run (
@@ -75,7 +77,7 @@ begin
                 (c.wake).handoff_note, (c.wake).session_id, (c.wake).work_dir,
                 (c.wake).force_fresh
             from unnest(v_left) as c
-            inner join unnest(v_made) as m on m = c.run_id
+            where cardinality(v_made) = cardinality(v_left) or c.run_id = any(v_made)
             order by (c.wake).idempotency_key, c.run_id
             on conflict (workspace_id, idempotency_key)
             where idempotency_key is not null
@@ -84,9 +86,9 @@ begin
         )
         select array_agg(k.run_id) into v_kept from kept as k;
 
-        v_rulings := dispatch._rule_inserts(p_workspace_id, v_left, v_made, v_kept);
-        return query select s.ord, s.decision from unnest(v_rulings) as s;
-        v_left := dispatch._without(v_left, v_rulings);
+        v_new := dispatch._rule_inserts(p_workspace_id, v_left, v_made, v_kept);
+        v_rulings := v_rulings || v_new;
+        v_left := dispatch._without(v_left, v_new);
         exit when cardinality(v_left) = 0;
     end loop;
     if cardinality(v_left) > 0 then
@@ -94,6 +96,7 @@ begin
             'PD409', 'pending slot contended', 'p_issue_id', 'try the call again.'
         );
     end if;
+    return v_rulings;
 end;
 $fn$;
 

@@ -7,6 +7,8 @@ volatile
 parallel unsafe
 rows 10
 set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set jit = off
 as $fn$
 declare
     v_now timestamptz;
@@ -34,22 +36,22 @@ begin
         from unnest(v_candidates) as c
         where c.code is not null
     );
-    v_open := array(select c from unnest(v_candidates) as c where c.code is null);
+    v_open := dispatch._without(v_candidates, v_rulings);
 
-    while cardinality(v_open) > 0 loop
+    while cardinality(v_open) > 1 loop
         v_round := dispatch._next_round(v_open);
-        v_rulings := v_rulings || array(
-            select s
-            from dispatch._admit_round(
-                p_workspace_id,
-                array(select c from unnest(v_open) as c where c.ord = any(v_round)),
-                v_now
-            ) as s
+        v_rulings := v_rulings || dispatch._admit_round(
+            p_workspace_id,
+            array(select c from unnest(v_open) as c where c.ord = any(v_round)),
+            v_now
         );
         v_open := array(
             select c from unnest(v_open) as c where not c.ord = any(v_round) order by c.ord
         );
     end loop;
+    if cardinality(v_open) = 1 then
+        v_rulings := v_rulings || dispatch._admit_round(p_workspace_id, v_open, v_now);
+    end if;
 
     return query
     select

@@ -1,4 +1,6 @@
 -- Gates 1 to 3 depend on no other wake of the batch, so they are one statement over all of it.
+-- Each look-up is a lateral of one row: a plan that is made while the tables are empty is kept,
+-- and would scan them for ever if it could join in another way.
 create or replace function dispatch._gate_wakes(
     p_workspace_id uuid,
     p_wakes dispatch.wake[],
@@ -14,6 +16,9 @@ as $fn$
 declare
     v_tick constant bigint := dispatch._uuid_tick();
     v_paused constant dispatch.reason_code := dispatch._pause_verdict(p_workspace_id);
+    v_policy constant text := (
+        select s.attribution_policy from dispatch.workspace as s where s.id = p_workspace_id
+    );
 begin
     return query
     select
@@ -40,12 +45,24 @@ begin
             coalesce(w.force_fresh, false), w.skip
         )::dispatch.wake
     from unnest(p_wakes) with ordinality as w
-    left join dispatch.workspace as wsp on wsp.id = p_workspace_id
-    left join dispatch.agent as a on a.workspace_id = p_workspace_id and a.id = w.agent_id
-    left join dispatch.runtime as rt
-        on rt.workspace_id = p_workspace_id and rt.id = a.runtime_id
-    left join dispatch.run_detail as d
-        on d.workspace_id = p_workspace_id and d.run_id = w.acting_run_id
+    left join lateral (
+        select g.id, g.owner_id, g.runtime_id, g.status, g.archived_at
+        from dispatch.agent as g
+        where g.workspace_id = p_workspace_id and g.id = w.agent_id
+        limit 1
+    ) as a on true
+    left join lateral (
+        select g.status, g.offline_reason
+        from dispatch.runtime as g
+        where g.workspace_id = p_workspace_id and g.id = a.runtime_id
+        limit 1
+    ) as rt on true
+    left join lateral (
+        select g.originator_id, g.accountable_id
+        from dispatch.run_detail as g
+        where g.workspace_id = p_workspace_id and g.run_id = w.acting_run_id
+        limit 1
+    ) as d on true
     cross join lateral (
         select
             coalesce(w.runtime_id, a.runtime_id) as bound_id,
@@ -65,12 +82,16 @@ begin
                 when 'attribution' = any(w.skip) then w.accountable_id
                 when w.actor_type = 'agent' then d.accountable_id
             end as answering_id,
-            case when wsp.attribution_policy = 'owner_fallback' then a.owner_id end as fallback_id
+            case when v_policy = 'owner_fallback' then a.owner_id end as fallback_id
     ) as g
     cross join lateral (
         select coalesce(
             case when 'attribution' = any(w.skip) then w.attribution_source end,
-            dispatch._attribution_source(w.actor_type, g.human_id, g.answering_id),
+            case
+                when g.human_id is null and g.answering_id is null then null
+                when w.actor_type = 'user' then 'direct_human'
+                else 'delegation'
+            end,
             case when g.fallback_id is not null then 'owner_fallback' end
         ) as how
     ) as h

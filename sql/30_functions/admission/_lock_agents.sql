@@ -9,10 +9,14 @@ set search_path = pg_catalog, pg_temp
 as $fn$
 begin
     perform
-    from dispatch.agent as a
-    where a.workspace_id = p_workspace_id and a.id = any(p_agent_ids)
-    order by a.id
-    for key share;
+    from (select distinct i.id from unnest(p_agent_ids) as i (id) order by i.id) as n
+    cross join lateral (
+        select
+        from dispatch.agent as a
+        where a.workspace_id = p_workspace_id and a.id = n.id
+        limit 1
+        for key share
+    ) as k;
 end;
 $fn$;
 

@@ -8,9 +8,6 @@ parallel safe
 set search_path = pg_catalog, pg_temp
 as $fn$
 begin
-    if cardinality(p_open) = 1 then
-        return array[p_open[1].ord];
-    end if;
     return array(
         select r.ord
         from (

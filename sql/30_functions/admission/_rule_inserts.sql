@@ -25,13 +25,13 @@ begin
             )::dispatch.decision
         )::dispatch._ruling
         from unnest(p_round) as c
-        inner join unnest(p_kept) as k on k = c.run_id
+        where cardinality(p_kept) = cardinality(p_round) or c.run_id = any(p_kept)
     );
     perform dispatch._notify_runtimes(array(
         select distinct (c.wake).runtime_id
         from unnest(p_round) as c
-        inner join unnest(p_kept) as k on k = c.run_id
         where (c.wake).fire_at is null
+            and (cardinality(p_kept) = cardinality(p_round) or c.run_id = any(p_kept))
     ));
     if coalesce(cardinality(p_kept), 0) = coalesce(cardinality(p_made), 0) then
         return v_rulings;

@@ -12,6 +12,7 @@ as $fn$
 declare
     v_rulings dispatch._ruling[] := '{}'::dispatch._ruling[];
     v_left dispatch._candidate[] := p_round;
+    v_absorbed dispatch._ruling[];
     v_c record;
     v_duplicate uuid;
 begin
@@ -34,15 +35,19 @@ begin
             )::dispatch._ruling;
         end if;
     end loop;
-    v_left := dispatch._without(v_left, v_rulings);
+    if cardinality(v_rulings) > 0 then
+        v_left := dispatch._without(v_left, v_rulings);
+    end if;
 
-    v_rulings := v_rulings || array(
-        select s from dispatch._absorb_wakes(p_workspace_id, v_left, p_now) as s
-    );
+    v_absorbed := dispatch._absorb_wakes(p_workspace_id, v_left, p_now);
+    if cardinality(v_absorbed) > 0 then
+        v_rulings := v_rulings || v_absorbed;
+        v_left := dispatch._without(v_left, v_absorbed);
+    end if;
 
     for v_c in
         select c.ord, c.wake
-        from unnest(dispatch._without(p_round, v_rulings)) as c
+        from unnest(v_left) as c
         where (c.wake).reason = 'task_assigned'
             and (c.wake).fire_at is null
             and not coalesce('allowance' = any((c.wake).skip), false)

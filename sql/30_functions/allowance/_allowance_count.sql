@@ -10,7 +10,7 @@ parallel safe
 set search_path = pg_catalog, pg_temp
 as $fn$
 begin
-    return 0;
+    return 0::bigint;
 end;
 $fn$;
 

@@ -29,7 +29,9 @@ begin
         select null as key where jsonb_typeof(e.value) <> 'object'
         union all
         select k.key
-        from jsonb_each(case jsonb_typeof(e.value) when 'object' then e.value else '{}' end) as k
+        from jsonb_each(
+            case jsonb_typeof(e.value) when 'object' then e.value else '{}' end
+        ) as k
         where (
             not k.key = any(p_required) and k.value <> 'null' or k.key = any(p_required)
         ) and (
@@ -54,7 +56,8 @@ begin
         );
     elsif v_bad.wanted is null then
         perform dispatch._raise(
-            'PD400', 'unknown key', format('%s[%s].%s', p_name, v_bad.place, left(v_bad.key, 60)),
+            'PD400', 'unknown key',
+            format('%s[%s].%s', p_name, v_bad.place, left(v_bad.key, 60)),
             'remove this key.'
         );
     end if;

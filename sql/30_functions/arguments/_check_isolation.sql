@@ -6,7 +6,9 @@ parallel unsafe
 set search_path = pg_catalog, pg_temp
 as $fn$
 begin
-    if current_setting('transaction_isolation') not in ('read committed', 'read uncommitted') then
+    if current_setting('transaction_isolation')
+        not in ('read committed', 'read uncommitted')
+    then
         perform dispatch._raise(
             'PD400', 'transaction too strict', 'transaction_isolation',
             'call this function at READ COMMITTED.'

@@ -7,7 +7,9 @@ set search_path = pg_catalog, pg_temp
 as $fn$
 begin
     if p_value is null or btrim(p_value) = '' then
-        perform dispatch._raise('PD400', 'argument missing', p_name, 'give a text that is not empty.');
+        perform dispatch._raise(
+            'PD400', 'argument missing', p_name, 'give a text that is not empty.'
+        );
     elsif octet_length(p_value) > p_limit then
         perform dispatch._raise(
             'PD400', 'text too long', p_name, format('at most %s bytes.', p_limit)

@@ -13,7 +13,8 @@ begin
         );
     elsif not p_value = any(p_words) then
         perform dispatch._raise(
-            'PD400', 'unknown word', p_name, format('one of %s.', array_to_string(p_words, ', '))
+            'PD400', 'unknown word', p_name,
+            format('one of %s.', array_to_string(p_words, ', '))
         );
     end if;
 end;

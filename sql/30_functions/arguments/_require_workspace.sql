@@ -9,7 +9,8 @@ begin
     perform dispatch._check_ids(array['p_workspace_id'], array[p_workspace_id]);
     if not exists (select from dispatch.workspace as w where w.id = p_workspace_id) then
         perform dispatch._raise(
-            'PD404', 'workspace not found', 'p_workspace_id', 'make it with put_workspace first.'
+            'PD404', 'workspace not found', 'p_workspace_id',
+            'make it with put_workspace first.'
         );
     end if;
 end;

@@ -1,3 +1,5 @@
+-- The plan settings hold for everything that this function calls: a plan made while the tables
+-- are empty is kept, and must walk the same indexes as one made over a million rows.
 create or replace function dispatch._claim(
     p_workspace_id uuid,
     p_runtime_ids uuid[],
@@ -13,6 +15,13 @@ volatile
 parallel unsafe
 rows 10
 set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_material = off
+set jit = off
 as $fn$
 declare
     v_agents uuid[];

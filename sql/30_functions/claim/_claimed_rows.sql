@@ -10,8 +10,18 @@ parallel unsafe
 rows 10
 set search_path = pg_catalog, pg_temp
 as $fn$
+declare
+    v_run uuid;
 begin
-    perform dispatch._deliver_triggers(p_workspace_id, p_run_ids);
+    foreach v_run in array p_run_ids loop
+        perform
+        from dispatch.run_trigger as t
+        where t.workspace_id = p_workspace_id and t.run_id = v_run
+        limit 1;
+        if found then
+            perform dispatch._deliver_triggers(p_workspace_id, v_run);
+        end if;
+    end loop;
     return query
     select
         r.id, r.workspace_id, r.agent_id, r.runtime_id, r.issue_id, d.chat_session_id,
@@ -23,9 +33,25 @@ begin
         r.requested_at, r.dispatched_at, r.lease_expires_at, d.originator_id, d.accountable_id,
         d.attribution_source, d.is_leader_run, d.squad_id, d.handoff_note, d.session_id,
         d.work_dir, r.id = any(p_reclaimed_ids)
-    from dispatch.run as r
-    inner join dispatch.run_detail as d
-        on d.workspace_id = r.workspace_id and d.run_id = r.id
+    from unnest(p_run_ids) as i (id)
+    cross join lateral (
+        select
+            s.id, s.workspace_id, s.agent_id, s.runtime_id, s.issue_id, s.claim_no, s.attempt,
+            s.priority, s.requested_at, s.dispatched_at, s.lease_expires_at
+        from dispatch.run as s
+        where s.workspace_id = p_workspace_id and s.id = i.id
+        limit 1
+    ) as r
+    cross join lateral (
+        select
+            s.chat_session_id, s.autopilot_run_id, s.reason, s.source, s.payload,
+            s.idempotency_key, s.comment_id, s.requested_at, s.actor_type, s.actor_id,
+            s.originator_id, s.accountable_id, s.attribution_source, s.is_leader_run,
+            s.squad_id, s.handoff_note, s.session_id, s.work_dir
+        from dispatch.run_detail as s
+        where s.workspace_id = p_workspace_id and s.run_id = i.id
+        limit 1
+    ) as d
     left join lateral (
         select jsonb_agg(
             dispatch._trigger_json(
@@ -39,9 +65,6 @@ begin
             and g.run_id = r.id
             and g.delivered_count = g.count
     ) as t on true
-    where r.workspace_id = p_workspace_id
-        and d.workspace_id = p_workspace_id
-        and r.id = any(p_run_ids)
     order by r.priority desc, r.requested_at, r.id;
 end;
 $fn$;

@@ -1,6 +1,6 @@
 -- Runs after the statement that moved the run rows and not inside it: a wake that was recorded
 -- while that statement waited would be lost. The order of arrival is that of seq.
-create or replace function dispatch._deliver_triggers(p_workspace_id uuid, p_run_ids uuid[])
+create or replace function dispatch._deliver_triggers(p_workspace_id uuid, p_run_id uuid)
 returns void
 language plpgsql
 volatile
@@ -18,7 +18,7 @@ begin
             row_number() over (partition by t.run_id order by t.last_at desc, t.seq desc) = 1
             as is_newest
         from dispatch.run_trigger as t
-        where t.workspace_id = p_workspace_id and t.run_id = any(p_run_ids)
+        where t.workspace_id = p_workspace_id and t.run_id = p_run_id
     ),
     summed as (
         select
@@ -34,12 +34,12 @@ begin
         when s.is_newest or s.running_size <= dispatch.trigger_budget() then t.count else 0
     end
     from summed as s
-    where t.workspace_id = p_workspace_id and t.run_id = s.run_id and t.seq = s.seq;
+    where t.workspace_id = p_workspace_id and t.run_id = p_run_id and t.seq = s.seq;
 end;
 $fn$;
 
-comment on function dispatch._deliver_triggers(uuid, uuid[]) is
-$doc$Mark which wakes of just claimed runs this claim delivers.
+comment on function dispatch._deliver_triggers(uuid, uuid) is
+$doc$Mark which wakes of a just claimed run this claim delivers.
 
 The newest always, then the oldest in order of arrival as long as all together fit
 trigger_budget(); what does not fit stays owed.

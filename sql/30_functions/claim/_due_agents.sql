@@ -15,11 +15,25 @@ begin
         select distinct d.agent_id
         from (
             select r.agent_id
-            from dispatch.run as r
-            where r.workspace_id = p_workspace_id
-                and r.runtime_id = any(p_runtime_ids)
-                and r.status = 'deferred'
-                and r.fire_at <= p_now
+            from unnest(p_runtime_ids) as rt (id)
+            cross join lateral (
+                select s.agent_id, s.fire_at
+                from dispatch.run as s
+                where s.workspace_id = p_workspace_id
+                    and s.runtime_id = rt.id
+                    and s.status = 'deferred'
+                    and s.fire_at <= p_now
+                    and not exists (
+                        select
+                        from dispatch.run as o
+                        where o.workspace_id = p_workspace_id
+                            and o.agent_id = s.agent_id
+                            and o.issue_id = s.issue_id
+                            and o.status in ('queued', 'dispatched')
+                    )
+                order by s.fire_at
+                limit p_max
+            ) as r
             order by r.fire_at
             limit p_max
         ) as d
@@ -28,6 +42,7 @@ end;
 $fn$;
 
 comment on function dispatch._due_agents(uuid, uuid[], timestamptz, integer) is
-$doc$Give the agents of the p_max deferred runs on these runtimes that are longest due at p_now.
+$doc$Give the agents of the p_max deferred runs on these runtimes that are longest due at p_now
+and whose pending slot is free.
 
 Errors: none.$doc$;

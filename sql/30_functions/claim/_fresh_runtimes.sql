@@ -12,11 +12,17 @@ as $fn$
 begin
     return array(
         select r.id
-        from dispatch.runtime as r
-        where r.workspace_id = p_workspace_id
-            and r.id = any(p_runtime_ids)
-            and r.status = 'online'
-            and coalesce(r.last_seen_at, r.updated_at) >= p_now - dispatch.runtime_freshness()
+        from unnest(p_runtime_ids) as i (id)
+        cross join lateral (
+            select t.id
+            from dispatch.runtime as t
+            where t.workspace_id = p_workspace_id
+                and t.id = i.id
+                and t.status = 'online'
+                and coalesce(t.last_seen_at, t.updated_at)
+                >= p_now - dispatch.runtime_freshness()
+            limit 1
+        ) as r
     );
 end;
 $fn$;

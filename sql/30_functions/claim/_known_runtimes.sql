@@ -16,8 +16,13 @@ begin
     end if;
     select array_agg(r.id order by r.id), count(distinct r.daemon_id)
     into v_known, v_daemons
-    from dispatch.runtime as r
-    where r.workspace_id = p_workspace_id and r.id = any(p_runtime_ids);
+    from (select distinct u.id from unnest(p_runtime_ids) as u (id)) as i
+    cross join lateral (
+        select t.id, t.daemon_id
+        from dispatch.runtime as t
+        where t.workspace_id = p_workspace_id and t.id = i.id
+        limit 1
+    ) as r;
     if v_daemons > 1 then
         perform dispatch._raise(
             'PD400', 'runtimes of two daemons', 'p_runtime_ids',

@@ -15,16 +15,24 @@ as $fn$
 begin
     if p_is_promoting then
         perform
-        from dispatch.agent as a
-        where a.workspace_id = p_workspace_id and a.id = any(p_agent_ids)
-        order by a.id
-        for update;
+        from (select distinct u.id from unnest(p_agent_ids) as u (id) order by u.id) as i
+        cross join lateral (
+            select
+            from dispatch.agent as a
+            where a.workspace_id = p_workspace_id and a.id = i.id
+            limit 1
+            for update
+        ) as k;
     else
         perform
-        from dispatch.agent as a
-        where a.workspace_id = p_workspace_id and a.id = any(p_agent_ids)
-        order by a.id
-        for no key update;
+        from (select distinct u.id from unnest(p_agent_ids) as u (id) order by u.id) as i
+        cross join lateral (
+            select
+            from dispatch.agent as a
+            where a.workspace_id = p_workspace_id and a.id = i.id
+            limit 1
+            for no key update
+        ) as k;
     end if;
 end;
 $fn$;

@@ -1,7 +1,7 @@
 create or replace function dispatch._instant_text(p_at timestamptz)
 returns text
 language sql
-immutable
+stable
 parallel safe
 as $fn$
 select to_char(p_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"');

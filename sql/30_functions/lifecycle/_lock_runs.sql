@@ -15,12 +15,21 @@ as $fn$
 begin
     return array(
         select r.id
-        from dispatch._first_reports(p_reports) as p
-        inner join dispatch.run as r
-            on r.workspace_id = p_workspace_id and r.id = p.run_id and r.claim_no = p.claim_no
-        where r.status = any(p_statuses)
-        order by r.id
-        for no key update of r
+        from (
+            select p.run_id, p.claim_no
+            from dispatch._first_reports(p_reports) as p
+            order by p.run_id
+        ) as p
+        cross join lateral (
+            select s.id
+            from dispatch.run as s
+            where s.workspace_id = p_workspace_id
+                and s.id = p.run_id
+                and s.claim_no = p.claim_no
+                and s.status = any(p_statuses)
+            limit 1
+            for no key update
+        ) as r
     );
 end;
 $fn$;

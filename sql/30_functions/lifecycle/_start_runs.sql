@@ -1,4 +1,6 @@
--- Locks: agents of runs that owe wakes, then run rows by id.
+-- Locks: issues and agents of runs that owe wakes, then run rows by id. The plan settings hold
+-- for everything that this function calls: a plan made while the tables are empty is kept, and
+-- must walk the same indexes as one made over a million rows.
 create or replace function dispatch._start_runs(
     p_workspace_id uuid,
     p_reports dispatch._report[]
@@ -9,21 +11,39 @@ volatile
 parallel unsafe
 rows 10
 set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_material = off
+set jit = off
 as $fn$
 declare
     v_runs constant uuid[] := array(select p.run_id from unnest(p_reports) as p);
     v_locked uuid[];
+    v_report record;
     v_now timestamptz;
 begin
-    perform dispatch._lock_owing_agents(p_workspace_id, v_runs);
+    perform dispatch._lock_owing(p_workspace_id, v_runs);
     v_locked := dispatch._lock_runs(
         p_workspace_id, p_reports, '{dispatched,waiting_local_directory}'
     );
     v_now := dispatch.clock();
-    update dispatch.run as r
-    set status = 'running', started_at = v_now, lease_expires_at = v_now + p.lease
-    from dispatch._first_reports(p_reports) as p
-    where r.workspace_id = p_workspace_id and r.id = any(v_locked) and r.id = p.run_id;
+    for v_report in
+        select p.run_id, p.claim_no, p.lease
+        from dispatch._first_reports(p_reports) as p
+        where p.run_id = any(v_locked)
+    loop
+        update dispatch.run as r
+        set
+            status = 'running',
+            started_at = v_now,
+            lease_expires_at = v_now + v_report.lease
+        where r.workspace_id = p_workspace_id
+            and r.id = v_report.run_id
+            and r.claim_no = v_report.claim_no;
+    end loop;
     perform dispatch._settle_owed(p_workspace_id, v_locked);
     return query
     select

@@ -33,15 +33,25 @@ begin
         select
             q.ord, q.run_id, q.claim_no, q.result, q.failure_reason, q.error, q.session_id,
             q.work_dir, q.session_lost,
-            row_number() over (partition by q.run_id order by q.ord) as place
+            row_number() over (partition by q.run_id, q.claim_no order by q.ord) as place
         from unnest(p_reports) as q
     ) as p
-    left join dispatch.run as r on r.workspace_id = p_workspace_id and r.id = p.run_id
-    left join dispatch.run_detail as d
-        on d.workspace_id = p_workspace_id and d.run_id = p.run_id
+    left join lateral (
+        select s.id, s.status, s.claim_no
+        from dispatch.run as s
+        where s.workspace_id = p_workspace_id and s.id = p.run_id
+        limit 1
+    ) as r on true
+    left join lateral (
+        select
+            s.follow_up_run_id, s.result, s.session_id, s.work_dir, s.failure_reason, s.error
+        from dispatch.run_detail as s
+        where s.workspace_id = p_workspace_id and s.run_id = p.run_id
+        limit 1
+    ) as d on true
     cross join lateral (
         select coalesce(
-            (r.id = any(p_moved) and p.place = 1)
+            (r.id = any(p_moved) and r.claim_no = p.claim_no and p.place = 1)
             or (
                 r.status = p_repeated
                 and r.claim_no = p.claim_no

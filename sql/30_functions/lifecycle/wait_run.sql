@@ -17,7 +17,7 @@ declare
 begin
     perform dispatch._check_report(p_workspace_id, p_run_id, p_claim_no);
     perform dispatch._check_text('p_wait_reason', p_wait_reason, dispatch.error_limit());
-    perform dispatch._lock_owing_agents(p_workspace_id, array[p_run_id]);
+    perform dispatch._lock_owing(p_workspace_id, array[p_run_id]);
     perform dispatch._lock_run(p_workspace_id, p_run_id);
     v_now := dispatch.clock();
     update dispatch.run as r

@@ -14,51 +14,66 @@ parallel unsafe
 set search_path = pg_catalog, pg_temp
 as $fn$
 declare
-    v_runtimes uuid[];
+    v_promoted uuid[];
+    v_run uuid;
 begin
-    with due as materialized (
-        select
-            r.id, r.fire_at,
-            row_number() over (
-                partition by r.agent_id, coalesce(r.issue_id, r.id)
-                order by r.priority desc, r.requested_at, r.id
-            ) as place
-        from dispatch.run as r
-        where r.workspace_id = p_workspace_id
-            and r.runtime_id = any(p_runtime_ids)
-            and r.agent_id = any(p_agent_ids)
-            and r.status = 'deferred'
-            and r.fire_at <= p_now
-            and not exists (
-                select
-                from dispatch.run as o
-                where o.workspace_id = p_workspace_id
-                    and o.agent_id = r.agent_id
-                    and o.issue_id = r.issue_id
-                    and o.status in ('queued', 'dispatched')
-            )
-    ),
-    picked as materialized (
-        select r.id
-        from dispatch.run as r
-        where r.workspace_id = p_workspace_id
-            and r.id in (
-                select d.id from due as d where d.place = 1 order by d.fire_at, d.id limit p_max
-            )
-            and r.status = 'deferred'
-        order by r.id
-        for no key update skip locked
-    ),
-    promoted as (
+    v_promoted := array(
+        with due as materialized (
+            select
+                r.id, r.fire_at,
+                row_number() over (
+                    partition by r.agent_id, coalesce(r.issue_id, r.id)
+                    order by r.priority desc, r.requested_at, r.id
+                ) as place
+            from unnest(p_runtime_ids) as rt (id)
+            cross join lateral (
+                select d.id, d.agent_id, d.issue_id, d.priority, d.requested_at, d.fire_at
+                from dispatch.run as d
+                where d.workspace_id = p_workspace_id
+                    and d.runtime_id = rt.id
+                    and d.status = 'deferred'
+                    and d.fire_at <= p_now
+                    and d.agent_id = any(p_agent_ids)
+                    and not exists (
+                        select
+                        from dispatch.run as o
+                        where o.workspace_id = p_workspace_id
+                            and o.agent_id = d.agent_id
+                            and o.issue_id = d.issue_id
+                            and o.status in ('queued', 'dispatched')
+                    )
+                offset 0
+            ) as r
+        ),
+        picked as materialized (
+            select d.id from due as d where d.place = 1 order by d.fire_at, d.id limit p_max
+        )
+        select k.id
+        from (select p.id from picked as p order by p.id) as p
+        cross join lateral (
+            select r.id
+            from dispatch.run as r
+            where r.workspace_id = p_workspace_id and r.id = p.id and r.status = 'deferred'
+            limit 1
+            for no key update skip locked
+        ) as k
+    );
+    foreach v_run in array v_promoted loop
         update dispatch.run as r
         set status = 'queued'
-        from picked as p
-        where r.workspace_id = p_workspace_id and r.id = p.id and r.status = 'deferred'
-        returning r.runtime_id
-    )
-    select array_agg(p.runtime_id) into v_runtimes from promoted as p;
-    perform dispatch._notify_runtimes(array(select distinct u from unnest(v_runtimes) as u));
-    return coalesce(cardinality(v_runtimes), 0);
+        where r.workspace_id = p_workspace_id and r.id = v_run;
+    end loop;
+    perform dispatch._notify_runtimes(array(
+        select distinct m.runtime_id
+        from unnest(v_promoted) as p (id)
+        cross join lateral (
+            select r.runtime_id
+            from dispatch.run as r
+            where r.workspace_id = p_workspace_id and r.id = p.id
+            limit 1
+        ) as m
+    ));
+    return cardinality(v_promoted);
 end;
 $fn$;
 

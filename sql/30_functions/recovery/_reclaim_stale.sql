@@ -1,4 +1,6 @@
--- Locks: run rows, skip locked. Capacity is not asked: a stale dispatch counts already.
+-- Locks: run rows, skip locked. Capacity is not asked: a stale dispatch counts already. The
+-- rows are moved one by one by their key, which is the same walk whatever the tables held when
+-- the plan was made.
 create or replace function dispatch._reclaim_stale(
     p_workspace_id uuid,
     p_runtime_ids uuid[],
@@ -14,35 +16,56 @@ set search_path = pg_catalog, pg_temp
 as $fn$
 declare
     v_reclaimed uuid[];
+    v_run uuid;
 begin
-    with stale as materialized (
-        select r.id
-        from dispatch.run as r
-        inner join dispatch.agent as a
-            on a.workspace_id = r.workspace_id and a.id = r.agent_id
-        where r.workspace_id = p_workspace_id
-            and a.workspace_id = p_workspace_id
-            and r.runtime_id = any(p_runtime_ids)
-            and r.status = 'dispatched'
-            and r.dispatched_at < p_now - dispatch.claim_recovery_window()
-            and (r.lease_expires_at is null or r.lease_expires_at < p_now)
-            and a.status = 'active'
-        order by r.priority desc, r.dispatched_at, r.id
-        limit p_max
-        for no key update of r skip locked
-    ),
-    moved as (
+    v_reclaimed := array(
+        with stale as materialized (
+            select r.id
+            from unnest(p_runtime_ids) as rt (id)
+            cross join lateral (
+                select s.id, s.agent_id, s.priority, s.dispatched_at
+                from dispatch.run as s
+                where s.workspace_id = p_workspace_id
+                    and s.runtime_id = rt.id
+                    and s.status = 'dispatched'
+                    and s.dispatched_at < p_now - dispatch.claim_recovery_window()
+                    and (s.lease_expires_at is null or s.lease_expires_at < p_now)
+                offset 0
+            ) as r
+            cross join lateral (
+                select
+                from dispatch.agent as a
+                where a.workspace_id = p_workspace_id
+                    and a.id = r.agent_id
+                    and a.status = 'active'
+                limit 1
+            ) as g
+            order by r.priority desc, r.dispatched_at, r.id
+            limit p_max
+        )
+        select k.id
+        from (select s.id from stale as s order by s.id) as s
+        cross join lateral (
+            select r.id
+            from dispatch.run as r
+            where r.workspace_id = p_workspace_id
+                and r.id = s.id
+                and r.status = 'dispatched'
+                and r.dispatched_at < p_now - dispatch.claim_recovery_window()
+                and (r.lease_expires_at is null or r.lease_expires_at < p_now)
+            limit 1
+            for no key update skip locked
+        ) as k
+    );
+    foreach v_run in array v_reclaimed loop
         update dispatch.run as r
         set
             claim_no = r.claim_no + 1,
             dispatched_at = p_now,
             lease_expires_at = p_now + p_lease
-        from stale as s
-        where r.workspace_id = p_workspace_id and r.id = s.id and r.status = 'dispatched'
-        returning r.id
-    )
-    select array_agg(m.id) into v_reclaimed from moved as m;
-    return coalesce(v_reclaimed, '{}');
+        where r.workspace_id = p_workspace_id and r.id = v_run;
+    end loop;
+    return v_reclaimed;
 end;
 $fn$;
 

@@ -9,12 +9,16 @@ declare
     v_run uuid;
 begin
     for v_run in
-        select distinct t.run_id
-        from dispatch.run_trigger as t
-        where t.workspace_id = p_workspace_id
-            and t.run_id = any(p_run_ids)
-            and t.count > t.delivered_count
-        order by t.run_id
+        select i.id
+        from unnest(p_run_ids) as i (id)
+        where exists (
+            select
+            from dispatch.run_trigger as t
+            where t.workspace_id = p_workspace_id
+                and t.run_id = i.id
+                and t.count > t.delivered_count
+        )
+        order by i.id
     loop
         perform dispatch._queue_follow_up(p_workspace_id, v_run);
     end loop;

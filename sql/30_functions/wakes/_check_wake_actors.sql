@@ -15,19 +15,31 @@ begin
     select w.ordinality, w.actor_type, w.originator_id, p.problem
     into v_bad
     from unnest(p_wakes) with ordinality as w
-    left join dispatch.member as m
-        on m.workspace_id = p_workspace_id
-        and m.user_id = case w.actor_type
-            when 'user' then w.actor_id when 'system' then w.originator_id
-        end
-    left join dispatch.agent as a
-        on a.workspace_id = p_workspace_id
-        and a.id = case w.actor_type when 'agent' then w.actor_id end
-    left join dispatch.run as r
-        on r.workspace_id = p_workspace_id
-        and r.id = w.acting_run_id
-        and r.agent_id = w.actor_id
-        and r.status in ('dispatched', 'waiting_local_directory', 'running')
+    left join lateral (
+        select g.user_id
+        from dispatch.member as g
+        where g.workspace_id = p_workspace_id
+            and g.user_id = case w.actor_type
+                when 'user' then w.actor_id when 'system' then w.originator_id
+            end
+        limit 1
+    ) as m on true
+    left join lateral (
+        select g.id
+        from dispatch.agent as g
+        where g.workspace_id = p_workspace_id
+            and g.id = case w.actor_type when 'agent' then w.actor_id end
+        limit 1
+    ) as a on true
+    left join lateral (
+        select g.id
+        from dispatch.run as g
+        where g.workspace_id = p_workspace_id
+            and g.id = w.acting_run_id
+            and g.agent_id = w.actor_id
+            and g.status in ('dispatched', 'waiting_local_directory', 'running')
+        limit 1
+    ) as r on true
     cross join lateral (
         select case
             when w.actor_type <> 'system' and w.originator_id is not null

@@ -18,18 +18,21 @@ declare
 begin
     v_known := array(
         select i.id
-        from dispatch.issue as i
-        where i.workspace_id = p_workspace_id
-            and i.id = any(array(
-                select n.id
-                from unnest(p_wakes) as w
-                cross join lateral (
-                    values (w.issue_id), (dispatch._payload_issue_id(w.payload))
-                ) as n (id)
-                where n.id is not null
-            ))
-        order by i.id
-        for key share
+        from (
+            select distinct n.id
+            from unnest(p_wakes) as w
+            cross join lateral (
+                values (w.issue_id), (dispatch._payload_issue_id(w.payload))
+            ) as n (id)
+            order by n.id
+        ) as a
+        cross join lateral (
+            select s.id
+            from dispatch.issue as s
+            where s.workspace_id = p_workspace_id and s.id = a.id
+            limit 1
+            for key share
+        ) as i
     );
     for v_asked in
         select

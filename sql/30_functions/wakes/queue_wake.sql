@@ -27,21 +27,6 @@ declare
     v_wakes dispatch.wake[];
     v_decision dispatch.decision;
 begin
-    perform dispatch._check_ids(
-        array['p_workspace_id', 'p_agent_id'], array[p_workspace_id, p_agent_id]
-    );
-    perform dispatch._check_text('p_reason', p_reason, dispatch.reason_limit());
-    perform dispatch._check_wake_values(
-        p_payload, p_idempotency_key, p_priority, p_fire_at, p_actor_type, p_coalesce,
-        p_max_attempts
-    );
-    perform dispatch._check_optional_ids(
-        array[
-            'p_issue_id', 'p_chat_session_id', 'p_originator_id', 'p_actor_id',
-            'p_acting_run_id'
-        ],
-        array[p_issue_id, p_chat_session_id, p_originator_id, p_actor_id, p_acting_run_id]
-    );
     v_wake.agent_id := p_agent_id;
     v_wake.reason := p_reason;
     v_wake.source := 'wake';
@@ -57,6 +42,7 @@ begin
     v_wake.actor_id := p_actor_id;
     v_wake.acting_run_id := p_acting_run_id;
     v_wake.originator_id := p_originator_id;
+    perform dispatch._check_wake(p_workspace_id, v_wake);
     v_wakes := array[v_wake];
     if p_actor_type <> 'system' or num_nonnulls(p_originator_id, p_acting_run_id) > 0 then
         perform dispatch._check_wake_actors(p_workspace_id, v_wakes, false);
@@ -78,14 +64,14 @@ comment on function dispatch.queue_wake(
 $doc$Ask for one run of an agent and learn what became of the wish.
 
 For trusted producers: the invoke gate is not asked. p_reason is a word of the caller, at most
-100 bytes; p_payload any JSON, at most 1 MiB, stored as given. p_idempotency_key, at most 255
-bytes, makes the wake unique in the workspace; an empty one is none. p_issue_id binds the run to
-an issue; left NULL it is the payload's task_id where that names an issue. p_chat_session_id
-serialises the runs of one conversation. Higher p_priority is claimed first. p_fire_at in the
-future defers the run. p_originator_id is the member for whom the system acts. p_coalesce false
-keeps the wake from merging. p_max_attempts counts the first attempt too. A refusal is data:
-outcome and reason_code say which gate decided. Rule: assignment-wake-rate-limit, Where the gate
-sits; issue-to-run 8.
+100 bytes; p_payload any JSON, at most 1 MiB, stored as given (NULL is an empty object).
+p_idempotency_key, at most 255 bytes, makes the wake unique in the workspace; an empty one is
+none. p_issue_id binds the run to an issue; left NULL it is the payload's task_id where that
+names an issue. p_chat_session_id serialises the runs of one conversation. Higher p_priority is
+claimed first. p_fire_at in the future defers the run. p_originator_id is the member for whom
+the system acts. p_coalesce false keeps the wake from merging. p_max_attempts counts the first
+attempt too. A refusal is data: outcome and reason_code say which gate decided. Rule:
+assignment-wake-rate-limit, Where the gate sits; issue-to-run 8.
 Errors: PD400 missing, malformed or contradicting argument, originator that is no member or not
 the system's; PD403 actor that is no member or agent, or (DETAIL attribution_blocked) acting run
 not active; PD404 issue not found; PD409 pending slot contended.$doc$;

@@ -1,0 +1,33 @@
+-- A follow-up locks the run's issue and agent, and both are locked before runs. Only the few
+-- runs that owe wakes need it, so the others pay for one look at an index.
+create or replace function dispatch._lock_owing(p_workspace_id uuid, p_run_ids uuid[])
+returns void
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_owing uuid[];
+begin
+    v_owing := array(
+        select i.id
+        from unnest(p_run_ids) as i (id)
+        where exists (
+            select
+            from dispatch.run_trigger as t
+            where t.workspace_id = p_workspace_id
+                and t.run_id = i.id
+                and t.count > t.delivered_count
+        )
+    );
+    if cardinality(v_owing) > 0 then
+        perform dispatch._lock_run_owners(p_workspace_id, v_owing);
+    end if;
+end;
+$fn$;
+
+comment on function dispatch._lock_owing(uuid, uuid[]) is
+$doc$Keep the issues and agents of those runs that owe wakes from being deleted or archived.
+
+Errors: none.$doc$;
