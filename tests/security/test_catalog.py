@@ -45,10 +45,27 @@ def test_every_definer_pins_its_search_path(catalog_db: Database) -> None:
         from pg_proc as p
         where p.pronamespace = 'dispatch'::regnamespace
             and p.prosecdef
-            and p.proconfig is distinct from array['search_path=pg_catalog, pg_temp']
+            and not coalesce('search_path=pg_catalog, pg_temp' = any (p.proconfig), false)
         """
     )
     assert rows == []
+
+
+def test_nothing_but_the_path_and_the_planner_is_set(catalog_db: Database) -> None:
+    rows = catalog_db.execute(
+        """
+        select distinct split_part(s.setting, '=', 1)
+        from pg_proc as p
+        cross join unnest(p.proconfig) as s (setting)
+        where p.pronamespace = 'dispatch'::regnamespace
+        """
+    )
+    settings = {name for (name,) in rows}
+    assert {
+        name
+        for name in settings - {"search_path", "plan_cache_mode", "jit"}
+        if not name.startswith("enable_")
+    } == set()
 
 
 def test_a_function_without_a_pin_is_plain_sql_or_refuses_nothing(catalog_db: Database) -> None:
