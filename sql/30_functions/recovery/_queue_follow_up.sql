@@ -15,9 +15,9 @@ begin
         r.agent_id, d.reason, d.source, d.payload, null::text, r.issue_id, d.chat_session_id,
         d.autopilot_run_id, t.comment_id, r.priority, null::timestamptz, true, r.max_attempts,
         1, r.runtime_id, t.actor_type, t.actor_id, null::uuid, t.originator_id,
-        t.accountable_id, t.attribution_source, t.evidence_kind, t.evidence_id, t.delegated_from_run_id,
-        null::uuid, null::uuid, null::uuid, d.squad_id, d.is_leader_run, null::text, null::text,
-        null::text, false,
+        t.accountable_id, t.attribution_source, t.evidence_kind, t.evidence_id,
+        t.delegated_from_run_id, null::uuid, null::uuid, null::uuid, d.squad_id,
+        d.is_leader_run, null::text, null::text, null::text, false,
         array['agent', 'attribution', 'pause', 'duplicate', 'coalesce', 'allowance', 'record']
     into v_wake
     from dispatch.run as r
