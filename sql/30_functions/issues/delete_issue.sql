@@ -13,6 +13,7 @@ volatile
 parallel unsafe
 security definer
 set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
 as $fn$
 declare
     v_locked uuid[];
