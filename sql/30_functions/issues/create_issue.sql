@@ -58,8 +58,9 @@ begin
     v_issue.stage := p_stage;
     v_issue := dispatch._insert_issue(p_workspace_id, v_issue);
     v_decisions := dispatch._wake_issues(
-        p_workspace_id, array[v_issue], array[null::dispatch.issue], true, p_assignee_id is not null,
-        p_actor_type, p_actor_id, p_acting_run_id, p_handoff_note, p_suppress_run
+        p_workspace_id, array[v_issue], array[null::dispatch.issue], true,
+        p_assignee_id is not null, p_actor_type, p_actor_id, p_acting_run_id, p_handoff_note,
+        p_suppress_run
     );
     return dispatch._issue_answer(v_prefix, v_issue, v_decisions[1]);
 end;
