@@ -2723,18 +2723,18 @@ declare
     v_fresh uuid[];
     v_reclaimed uuid[] := '{}'::uuid[];
     v_claimed uuid[] := '{}'::uuid[];
+    v_lease constant interval := case
+        when p_is_started then p_lease else coalesce(p_lease, dispatch.prepare_lease())
+    end;
     v_now timestamptz := dispatch.clock();
 begin
     if p_agent_id is null then
         v_due := dispatch._due_agents(p_workspace_id, p_runtime_ids, v_now, 500);
-        v_agents := array(
-            select c.agent_id from dispatch._claim_pairs(p_workspace_id, p_runtime_ids) as c
-        ) || v_due;
-    else
-        v_agents := array[p_agent_id];
+        if cardinality(v_due) > 0 then
+            perform dispatch._lock_claim_agents(p_workspace_id, v_due, true);
+            v_now := dispatch.clock();
+        end if;
     end if;
-    perform dispatch._lock_claim_agents(p_workspace_id, v_agents, cardinality(v_due) > 0);
-    v_now := dispatch.clock();
     v_fresh := dispatch._fresh_runtimes(p_workspace_id, p_runtime_ids, v_now);
     if cardinality(v_fresh) = 0 or dispatch._workspace_is_paused(p_workspace_id) then
         return;
@@ -2745,18 +2745,19 @@ begin
         end if;
         v_reclaimed := dispatch._reclaim_stale(
             p_workspace_id, v_fresh, p_max,
-            case when p_is_started then dispatch.prepare_lease()
-                else coalesce(p_lease, dispatch.prepare_lease()) end,
-            v_now
+            case when p_is_started then dispatch.prepare_lease() else v_lease end, v_now
         );
+        v_agents := array(
+            select distinct c.agent_id
+            from dispatch._claim_pairs(p_workspace_id, v_fresh) as c
+        );
+    else
+        v_agents := array[p_agent_id];
     end if;
     if cardinality(v_reclaimed) < p_max and cardinality(v_agents) > 0 then
-        v_claimed := dispatch._claim_queued(
-            p_workspace_id, v_fresh, v_agents, p_max - cardinality(v_reclaimed), p_per_agent,
-            p_is_started,
-            case when p_is_started then p_lease
-                else coalesce(p_lease, dispatch.prepare_lease()) end,
-            v_now
+        v_claimed := dispatch._claim_agents(
+            p_workspace_id, p_runtime_ids, v_agents, cardinality(v_due) > 0,
+            p_max - cardinality(v_reclaimed), p_per_agent, p_is_started, v_lease
         );
     end if;
     if cardinality(v_claimed) + cardinality(v_reclaimed) = 0 then
@@ -2782,6 +2783,120 @@ $doc$Promote, reclaim and claim for a machine, or (p_agent_id given) claim for o
 The runtimes are known and of one daemon. Arguments were checked by the caller.
 Errors: none.$doc$;
 -- end sql/30_functions/claim/_claim.sql
+
+-- begin sql/30_functions/claim/_claim_agents.sql
+-- Locks: agents, then run rows. Only the agents whose runs are best are locked, and of those
+-- first the ones that nobody holds: claimers of one machine then serve different agents instead
+-- of queueing up behind the first. Such a lock never waits. Only a call that holds no agent at
+-- all waits for those that others hold, by id, so no two claims wait for each other. What was
+-- guessed without locks is decided anew in the statement after them, as are the pause and the
+-- freshness of the runtimes.
+create or replace function dispatch._claim_agents(
+    p_workspace_id uuid,
+    p_runtime_ids uuid[],
+    p_agent_ids uuid[],
+    p_is_holding boolean,
+    p_max integer,
+    p_per_agent integer,
+    p_is_started boolean,
+    p_lease interval
+)
+returns uuid[]
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_open uuid[] := p_agent_ids;
+    v_wanted uuid[];
+    v_missed uuid[] := '{}'::uuid[];
+    v_held uuid[];
+    v_is_holding boolean := p_is_holding;
+    v_claimed uuid[] := '{}'::uuid[];
+begin
+    loop
+        v_wanted := array(
+            select distinct e.agent_id
+            from dispatch._eligible_runs(
+                p_workspace_id, p_runtime_ids, v_open, p_max - cardinality(v_claimed),
+                p_per_agent
+            ) as e
+        );
+        exit when cardinality(v_wanted) = 0;
+        v_held := dispatch._try_lock_agents(p_workspace_id, v_wanted);
+        if cardinality(v_held) > 0 then
+            v_is_holding := true;
+            v_claimed := v_claimed || dispatch._claim_held(
+                p_workspace_id, p_runtime_ids, v_held, p_max - cardinality(v_claimed),
+                p_per_agent, p_is_started, p_lease
+            );
+        end if;
+        v_missed := v_missed || array(
+            select w.id from unnest(v_wanted) as w (id) where not w.id = any(v_held)
+        );
+        v_open := array(
+            select o.id from unnest(v_open) as o (id) where not o.id = any(v_wanted)
+        );
+        exit when cardinality(v_claimed) >= p_max or cardinality(v_open) = 0;
+    end loop;
+    if cardinality(v_missed) > 0 and not v_is_holding then
+        perform dispatch._lock_claim_agents(p_workspace_id, v_missed, false);
+        v_claimed := dispatch._claim_held(
+            p_workspace_id, p_runtime_ids, v_missed, p_max, p_per_agent, p_is_started, p_lease
+        );
+    end if;
+    return v_claimed;
+end;
+$fn$;
+
+comment on function dispatch._claim_agents(
+    uuid, uuid[], uuid[], boolean, integer, integer, boolean, interval
+) is
+$doc$Claim up to p_max queued runs of these agents on those of the runtimes that are fresh.
+
+p_is_holding says that the call holds agents already and must not wait for others. Agents that
+another claim holds are left to it when this one gets anything else. Returns the runs.
+Errors: none.$doc$;
+-- end sql/30_functions/claim/_claim_agents.sql
+
+-- begin sql/30_functions/claim/_claim_held.sql
+create or replace function dispatch._claim_held(
+    p_workspace_id uuid,
+    p_runtime_ids uuid[],
+    p_agent_ids uuid[],
+    p_max integer,
+    p_per_agent integer,
+    p_is_started boolean,
+    p_lease interval
+)
+returns uuid[]
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_now constant timestamptz := dispatch.clock();
+    v_fresh constant uuid[] := dispatch._fresh_runtimes(p_workspace_id, p_runtime_ids, v_now);
+begin
+    if cardinality(v_fresh) = 0 or dispatch._workspace_is_paused(p_workspace_id) then
+        return '{}'::uuid[];
+    end if;
+    return dispatch._claim_queued(
+        p_workspace_id, v_fresh, p_agent_ids, p_max, p_per_agent, p_is_started, p_lease, v_now
+    );
+end;
+$fn$;
+
+comment on function dispatch._claim_held(
+    uuid, uuid[], uuid[], integer, integer, boolean, interval
+) is
+$doc$Claim for agents that the caller holds; reads the instant, the pause and the runtimes after
+those locks.
+
+Errors: none.$doc$;
+-- end sql/30_functions/claim/_claim_held.sql
 
 -- begin sql/30_functions/claim/_claim_pairs.sql
 -- Steps from agent to agent along the claim index, so that the cost is that of the agents with
@@ -2838,11 +2953,10 @@ Errors: none.$doc$;
 -- end sql/30_functions/claim/_claim_pairs.sql
 
 -- begin sql/30_functions/claim/_claim_queued.sql
--- Locks: run rows, skip locked; the caller holds the agents, so the counts below hold until it
--- commits. The choice is materialized, since a planner that nests it would run the limits once
--- per outer row, and made before any lock, so that no run is locked that is not taken. Every
--- table is reached by a lateral look-up, and the rows are moved one by one by their key: a plan
--- made while the tables are empty can then do nothing but walk the right index.
+-- Locks: run rows, skip locked; the caller holds the agents, so what is counted holds until it
+-- commits. The choice is made before any run is locked, so that none is locked that is not
+-- taken, and the rows are moved one by one by their key, which is the same walk whatever the
+-- tables held when it was planned.
 create or replace function dispatch._claim_queued(
     p_workspace_id uuid,
     p_runtime_ids uuid[],
@@ -2863,93 +2977,23 @@ declare
     v_status constant dispatch.run_status := case
         when p_is_started then 'running'::dispatch.run_status else 'dispatched'
     end;
-    v_claimed uuid[];
+    v_chosen uuid[];
+    v_claimed uuid[] := '{}'::uuid[];
     v_run uuid;
 begin
-    v_claimed := array(
-        with eligible as materialized (
-            select
-                q.id, q.priority, q.requested_at, m.free,
-                row_number() over (
-                    partition by m.agent_id order by q.priority desc, q.requested_at, q.id
-                ) as place,
-                row_number() over (
-                    partition by m.agent_id, q.lane
-                    order by q.priority desc, q.requested_at, q.id
-                ) as lane_place
-            from (select distinct i.id from unnest(p_agent_ids) as i (id)) as g
-            cross join lateral (
-                select
-                    a.id as agent_id,
-                    least(p_per_agent, p_max, a.max_concurrent_runs - (
-                        select count(*)
-                        from dispatch.run as b
-                        where b.workspace_id = p_workspace_id
-                            and b.agent_id = a.id
-                            and b.status in (
-                                'dispatched', 'waiting_local_directory', 'running'
-                            )
-                    )) as free
-                from dispatch.agent as a
-                where a.workspace_id = p_workspace_id
-                    and a.id = g.id
-                    and a.status = 'active'
-                    and a.archived_at is null
-                limit 1
-            ) as m
-            cross join unnest(p_runtime_ids) as rt (id)
-            cross join lateral (
-                select r.id, r.lane, r.priority, r.requested_at
-                from dispatch.run as r
-                where r.workspace_id = p_workspace_id
-                    and r.runtime_id = rt.id
-                    and r.agent_id = m.agent_id
-                    and r.status = 'queued'
-                    and not exists (
-                        select
-                        from dispatch.run as b
-                        where b.workspace_id = p_workspace_id
-                            and b.agent_id = r.agent_id
-                            and b.lane = r.lane
-                            and b.status in (
-                                'dispatched', 'waiting_local_directory', 'running'
-                            )
-                    )
-                    -- Only a chat session's or the quick-create lane can queue several runs.
-                    and (r.issue_id is not null or r.lane = r.id or r.id = (
-                        select e.id
-                        from dispatch.run as e
-                        where e.workspace_id = p_workspace_id
-                            and e.agent_id = r.agent_id
-                            and e.lane = r.lane
-                            and e.status = 'queued'
-                            and e.issue_id is null
-                            and e.lane <> e.id
-                        order by e.priority desc, e.requested_at, e.id
-                        limit 1
-                    ))
-                order by r.priority desc, r.requested_at, r.id
-                limit greatest(m.free, 0)
-            ) as q
-        ),
-        chosen as materialized (
-            select e.id
-            from eligible as e
-            where e.place <= e.free and e.lane_place = 1
-            order by e.priority desc, e.requested_at, e.id
-            limit p_max
-        )
-        select k.id
-        from (select c.id from chosen as c order by c.id) as c
-        cross join lateral (
-            select r.id
-            from dispatch.run as r
-            where r.workspace_id = p_workspace_id and r.id = c.id and r.status = 'queued'
-            limit 1
-            for no key update skip locked
-        ) as k
+    v_chosen := array(
+        select e.run_id
+        from dispatch._eligible_runs(
+            p_workspace_id, p_runtime_ids, p_agent_ids, p_max, p_per_agent
+        ) as e
+        order by e.run_id
     );
-    foreach v_run in array v_claimed loop
+    foreach v_run in array v_chosen loop
+        perform
+        from dispatch.run as r
+        where r.workspace_id = p_workspace_id and r.id = v_run and r.status = 'queued'
+        for no key update skip locked;
+        continue when not found;
         update dispatch.run as r
         set
             status = v_status,
@@ -2958,6 +3002,7 @@ begin
             started_at = case when p_is_started then p_now end,
             lease_expires_at = p_now + p_lease
         where r.workspace_id = p_workspace_id and r.id = v_run;
+        v_claimed := v_claimed || v_run;
     end loop;
     return v_claimed;
 end;
@@ -2969,9 +3014,8 @@ comment on function dispatch._claim_queued(
 $doc$Move up to p_max queued runs of these agents on these runtimes to dispatched, or to
 running.
 
-Keeps each agent within its capacity and p_per_agent, and one active run a lane; a run that may
-not start yet hides none behind it. Order: priority, request, id. Returns the runs. Rule:
-issue-to-run 4.
+Takes what _eligible_runs lists, but for runs that another transaction holds. Returns the runs.
+Rule: issue-to-run 4.
 Errors: none.$doc$;
 -- end sql/30_functions/claim/_claim_queued.sql
 
@@ -3116,12 +3160,14 @@ stable
 parallel safe
 set search_path = pg_catalog, pg_temp
 as $fn$
+declare
+    v_fresh constant uuid[] := dispatch._fresh_runtimes(p_workspace_id, p_runtime_ids, p_now);
 begin
     return array(
         select distinct d.agent_id
         from (
             select r.agent_id
-            from unnest(p_runtime_ids) as rt (id)
+            from unnest(v_fresh) as rt (id)
             cross join lateral (
                 select s.agent_id, s.fire_at
                 from dispatch.run as s
@@ -3148,11 +3194,115 @@ end;
 $fn$;
 
 comment on function dispatch._due_agents(uuid, uuid[], timestamptz, integer) is
-$doc$Give the agents of the p_max deferred runs on these runtimes that are longest due at p_now
-and whose pending slot is free.
+$doc$Give the agents of the p_max deferred runs on those of these runtimes that are fresh that
+are longest due at p_now and whose pending slot is free.
 
 Errors: none.$doc$;
 -- end sql/30_functions/claim/_due_agents.sql
+
+-- begin sql/30_functions/claim/_eligible_runs.sql
+-- The choice is materialized, since a planner that nests it would run the limits once per outer
+-- row. Every table is reached by a lateral look-up: a plan made while the tables are empty can
+-- then do nothing but walk the right index.
+create or replace function dispatch._eligible_runs(
+    p_workspace_id uuid,
+    p_runtime_ids uuid[],
+    p_agent_ids uuid[],
+    p_max integer,
+    p_per_agent integer
+)
+returns table (run_id uuid, agent_id uuid)
+language plpgsql
+stable
+parallel safe
+rows 10
+set search_path = pg_catalog, pg_temp
+as $fn$
+begin
+    return query
+    with eligible as materialized (
+        select
+            q.id, m.agent_id, q.priority, q.requested_at, m.free,
+            row_number() over (
+                partition by m.agent_id order by q.priority desc, q.requested_at, q.id
+            ) as place,
+            row_number() over (
+                partition by m.agent_id, q.lane
+                order by q.priority desc, q.requested_at, q.id
+            ) as lane_place
+        from (select distinct i.id from unnest(p_agent_ids) as i (id)) as g
+        cross join lateral (
+            select
+                a.id as agent_id,
+                least(p_per_agent, p_max, a.max_concurrent_runs - (
+                    select count(*)
+                    from dispatch.run as b
+                    where b.workspace_id = p_workspace_id
+                        and b.agent_id = a.id
+                        and b.status in (
+                            'dispatched', 'waiting_local_directory', 'running'
+                        )
+                )) as free
+            from dispatch.agent as a
+            where a.workspace_id = p_workspace_id
+                and a.id = g.id
+                and a.status = 'active'
+                and a.archived_at is null
+            limit 1
+        ) as m
+        cross join unnest(p_runtime_ids) as rt (id)
+        cross join lateral (
+            select r.id, r.lane, r.priority, r.requested_at
+            from dispatch.run as r
+            where r.workspace_id = p_workspace_id
+                and r.runtime_id = rt.id
+                and r.agent_id = m.agent_id
+                and r.status = 'queued'
+                and not exists (
+                    select
+                    from dispatch.run as b
+                    where b.workspace_id = p_workspace_id
+                        and b.agent_id = r.agent_id
+                        and b.lane = r.lane
+                        and b.status in (
+                            'dispatched', 'waiting_local_directory', 'running'
+                        )
+                )
+                -- Only a chat session's or the quick-create lane can queue several runs.
+                and (r.issue_id is not null or r.lane = r.id or r.id = (
+                    select e.id
+                    from dispatch.run as e
+                    where e.workspace_id = p_workspace_id
+                        and e.agent_id = r.agent_id
+                        and e.lane = r.lane
+                        and e.status = 'queued'
+                        and e.issue_id is null
+                        and e.lane <> e.id
+                        and e.runtime_id = any(p_runtime_ids)
+                    order by e.priority desc, e.requested_at, e.id
+                    limit 1
+                ))
+            order by r.priority desc, r.requested_at, r.id
+            limit greatest(m.free, 0)
+        ) as q
+    )
+    select e.id, e.agent_id
+    from eligible as e
+    where e.place <= e.free and e.lane_place = 1
+    order by e.priority desc, e.requested_at, e.id
+    limit p_max;
+end;
+$fn$;
+
+comment on function dispatch._eligible_runs(uuid, uuid[], uuid[], integer, integer) is
+$doc$List up to p_max queued runs of these agents on these runtimes that may be claimed, in
+claim order.
+
+Keeps each agent within its capacity and p_per_agent, and one active run a lane; a run that may
+not start yet hides none behind it. Order: priority, request, id. Holds for as long as the
+caller holds the agents; without their locks it is a guess. Rule: issue-to-run 4.
+Errors: none.$doc$;
+-- end sql/30_functions/claim/_eligible_runs.sql
 
 -- begin sql/30_functions/claim/_fresh_runtimes.sql
 create or replace function dispatch._fresh_runtimes(
@@ -3320,6 +3470,37 @@ $doc$Write one wake of a run as a claim returns it; instants are in UTC.
 
 Errors: none.$doc$;
 -- end sql/30_functions/claim/_trigger_json.sql
+
+-- begin sql/30_functions/claim/_try_lock_agents.sql
+-- Locks: agents FOR NO KEY UPDATE, skip locked: never waits, so it may be called while others
+-- are held.
+create or replace function dispatch._try_lock_agents(p_workspace_id uuid, p_agent_ids uuid[])
+returns uuid[]
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+begin
+    return array(
+        select k.id
+        from (select distinct u.id from unnest(p_agent_ids) as u (id) order by u.id) as i
+        cross join lateral (
+            select a.id
+            from dispatch.agent as a
+            where a.workspace_id = p_workspace_id and a.id = i.id
+            limit 1
+            for no key update skip locked
+        ) as k
+    );
+end;
+$fn$;
+
+comment on function dispatch._try_lock_agents(uuid, uuid[]) is
+$doc$Hold those of the agents that nobody else holds, and give them.
+
+Errors: none.$doc$;
+-- end sql/30_functions/claim/_try_lock_agents.sql
 
 -- begin sql/30_functions/claim/claim_run.sql
 create or replace function dispatch.claim_run(
@@ -5627,6 +5808,12 @@ begin
     set issue_counter = w.issue_counter + 1
     where w.id = p_workspace_id
     returning w.issue_counter into v_number;
+    if not found then
+        perform dispatch._raise(
+            'PD404', 'workspace not found', 'p_workspace_id',
+            'make it with put_workspace first.'
+        );
+    end if;
     return v_number;
 end;
 $fn$;
@@ -5634,7 +5821,7 @@ $fn$;
 comment on function dispatch._next_issue_number(uuid) is
 $doc$Take the next issue number of a workspace.
 
-Errors: none.$doc$;
+Errors: PD404 the workspace was deleted meanwhile.$doc$;
 -- end sql/30_functions/issues/_next_issue_number.sql
 
 -- begin sql/30_functions/issues/_priority_rank.sql
@@ -5682,7 +5869,7 @@ begin
             'PD400', 'assignee malformed', p_name,
             'give null or an object of type and id.'
         );
-    elsif not 'uuid' = any(dispatch._json_kind(p_assignee -> 'id')) then
+    elsif dispatch._is_uuid_text(p_assignee ->> 'id') is not true then
         perform dispatch._raise(
             'PD400', 'assignee malformed', p_name, 'give the id as a uuid.'
         );
@@ -5796,7 +5983,8 @@ target_unavailable) assignee not available.$doc$;
 -- end sql/30_functions/issues/_refuse_assignee.sql
 
 -- begin sql/30_functions/issues/_store_changes.sql
--- Only rows that differ are written. The caller holds all of them FOR NO KEY UPDATE.
+-- Only rows that differ are written. The caller holds all of them FOR NO KEY UPDATE, so what is
+-- worked out from the rows given is what the update makes of them.
 create or replace function dispatch._store_changes(
     p_workspace_id uuid,
     p_issues dispatch.issue[],
@@ -5815,9 +6003,27 @@ parallel unsafe
 set search_path = pg_catalog, pg_temp
 as $fn$
 declare
-    v_issues dispatch.issue[];
+    v_issues dispatch.issue[] := p_issues;
+    v_issue dispatch.issue;
+    v_changed uuid[] := '{}'::uuid[];
 begin
-    with changed as (
+    for v_i in 1..cardinality(p_issues) loop
+        v_issue := p_issues[v_i];
+        v_issue.title := coalesce(p_title, v_issue.title);
+        v_issue.status := coalesce(p_status, v_issue.status);
+        v_issue.priority := coalesce(p_priority, v_issue.priority);
+        if p_is_assigned then
+            v_issue.assignee_type := p_assignee_type;
+            v_issue.assignee_id := p_assignee_id;
+            v_issue.assignment_generation := v_issue.assignment_generation + 1;
+        end if;
+        if v_issue is distinct from p_issues[v_i] then
+            v_issue.updated_at := p_now;
+            v_issues[v_i] := v_issue;
+            v_changed[cardinality(v_changed) + 1] := v_issue.id;
+        end if;
+    end loop;
+    if cardinality(v_changed) > 0 then
         update dispatch.issue as i
         set
             title = coalesce(p_title, i.title),
@@ -5829,29 +6035,16 @@ begin
             assignee_id = case when p_is_assigned then p_assignee_id else i.assignee_id end,
             assignment_generation = i.assignment_generation + p_is_assigned::integer,
             updated_at = p_now
-        from unnest(p_issues) as o
-        where i.workspace_id = p_workspace_id
-            and i.id = o.id
-            and (
-                p_is_assigned
-                or i.title <> p_title
-                or i.status <> p_status
-                or i.priority <> p_priority
-            )
-        returning i as issue, i.id
-    )
-    select array_agg(coalesce(c.issue, o) order by o.id)
-    into v_issues
-    from unnest(p_issues) as o
-    left join changed as c on c.id = o.id;
-    return coalesce(v_issues, '{}');
+        where i.workspace_id = p_workspace_id and i.id = any(v_changed);
+    end if;
+    return v_issues;
 end;
 $fn$;
 
 comment on function dispatch._store_changes(
     uuid, dispatch.issue[], text, text, text, boolean, text, uuid, timestamptz
 ) is
-$doc$Write changes into locked issues and give the rows after it, by id.
+$doc$Write changes into locked issues and give the rows after it, in the same order.
 
 A NULL field is not written; p_is_assigned tells that the assignee is. A written assignee counts
 as an assignment even when it is the same one: the generation grows. Any other field that is
@@ -5865,7 +6058,7 @@ Errors: none.$doc$;
 create or replace function dispatch._wake_issues(
     p_workspace_id uuid,
     p_issues dispatch.issue[],
-    p_prev_statuses text[],
+    p_before dispatch.issue[],
     p_is_create boolean,
     p_assignee_changed boolean,
     p_actor_type text,
@@ -5889,15 +6082,17 @@ declare
     v_places integer[] := '{}'::integer[];
     v_count integer := 0;
     v_issue dispatch.issue;
+    v_before dispatch.issue;
     v_will record;
 begin
     for v_i in 1..cardinality(p_issues) loop
         v_issue := p_issues[v_i];
+        v_before := p_before[v_i];
         select w.will_run, w.agent_id, w.squad_id, w.source, w.why
         into v_will
         from dispatch.will_enqueue_run(
-            p_workspace_id, v_issue, p_prev_statuses[v_i], p_is_create, p_assignee_changed,
-            v_issue.status is distinct from p_prev_statuses[v_i], p_actor_type, p_actor_id,
+            p_workspace_id, v_issue, v_before.status, p_is_create, p_assignee_changed,
+            v_issue.status is distinct from v_before.status, p_actor_type, p_actor_id,
             p_acting_run_id, false
         ) as w;
         if v_will.will_run and not p_suppress_run then
@@ -5925,19 +6120,20 @@ end;
 $fn$;
 
 comment on function dispatch._wake_issues(
-    uuid, dispatch.issue[], text[], boolean, boolean, text, uuid, uuid, text, boolean
+    uuid, dispatch.issue[], dispatch.issue[], boolean, boolean, text, uuid, uuid, text, boolean
 ) is
 $doc$Ask the predicate about each written issue and take the wakes through admission.
 
-p_issues are the rows after the write, p_prev_statuses their statuses before. Returns one
-decision an issue in the same order: none with the predicate's word (suppressed when only
-p_suppress_run keeps the run from starting), or what admission decided.
+p_issues are the rows after the write, p_before the same rows before it, NULLs for a creation.
+Returns one decision an issue in the same order: none with the predicate's word (suppressed when
+only p_suppress_run keeps the run from starting), or what admission decided.
 Errors: as _admit_wakes.$doc$;
 -- end sql/30_functions/issues/_wake_issues.sql
 
 -- begin sql/30_functions/issues/_write_issues.sql
 -- Locks: issues FOR NO KEY UPDATE by id, then what admission locks (agents, runs). The instant
--- is read once, after the issues' locks.
+-- is read once, after the issues' locks. The plans are generic: with an array in hand the
+-- planner would think a new plan cheaper on every call, and spend more on it than on the work.
 create or replace function dispatch._write_issues(
     p_workspace_id uuid,
     p_issue_ids uuid[],
@@ -5954,6 +6150,7 @@ language plpgsql
 volatile
 parallel unsafe
 set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
 as $fn$
 declare
     v_change record;
@@ -5998,9 +6195,8 @@ begin
             v_change.is_assigned, v_change.assignee_type, v_change.assignee_id, dispatch.clock()
         );
         v_decisions := dispatch._wake_issues(
-            p_workspace_id, v_new, array(select o.status from unnest(v_old) as o), false,
-            v_change.is_assigned, p_actor_type, p_actor_id, p_acting_run_id, p_handoff_note,
-            p_suppress_run
+            p_workspace_id, v_new, v_old, false, v_change.is_assigned, p_actor_type, p_actor_id,
+            p_acting_run_id, p_handoff_note, p_suppress_run
         );
     elsif p_is_batch then
         v_new := v_old;
@@ -6086,16 +6282,15 @@ begin
     v_issue.assignment_generation := num_nonnulls(p_assignee_id)::bigint;
     v_issue.creator_type := p_actor_type;
     v_issue.creator_id := p_actor_id;
-    if p_acting_run_id is not null then
-        v_issue.origin_type := 'agent_create';
-        v_issue.origin_id := p_acting_run_id;
-    end if;
+    v_issue.origin_type := case when p_acting_run_id is not null then 'agent_create' end;
+    v_issue.origin_id := p_acting_run_id;
     v_issue.parent_id := p_parent_id;
     v_issue.stage := p_stage;
     v_issue := dispatch._insert_issue(p_workspace_id, v_issue);
     v_decisions := dispatch._wake_issues(
-        p_workspace_id, array[v_issue], array[null::text], true, p_assignee_id is not null,
-        p_actor_type, p_actor_id, p_acting_run_id, p_handoff_note, p_suppress_run
+        p_workspace_id, array[v_issue], array[null::dispatch.issue], true,
+        p_assignee_id is not null, p_actor_type, p_actor_id, p_acting_run_id, p_handoff_note,
+        p_suppress_run
     );
     return dispatch._issue_answer(v_prefix, v_issue, v_decisions[1]);
 end;
@@ -6122,8 +6317,8 @@ slot contended.$doc$;
 -- end sql/30_functions/issues/create_issue.sql
 
 -- begin sql/30_functions/issues/delete_issue.sql
--- Locks: the issue and its children FOR UPDATE by id, then its runs by id. No enqueue for the
--- issue can come in between: it would hold the issue by a key.
+-- Locks: the issue and its children FOR UPDATE by id, its runs' agents, then its runs by id. No
+-- enqueue for the issue can come in between: it would hold the issue by a key.
 create or replace function dispatch.delete_issue(
     p_workspace_id uuid,
     p_issue_id uuid,
@@ -6137,11 +6332,13 @@ volatile
 parallel unsafe
 security definer
 set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
 as $fn$
 declare
     v_locked uuid[];
     v_runs uuid[];
     v_cancelled integer;
+    v_now timestamptz;
 begin
     perform dispatch._require_workspace(p_workspace_id);
     perform dispatch._check_ids(array['p_issue_id'], array[p_issue_id]);
@@ -6165,9 +6362,10 @@ begin
         where d.workspace_id = p_workspace_id and d.issue_id = p_issue_id
         order by d.run_id
     );
-    v_cancelled := dispatch._cancel_runs(
-        p_workspace_id, v_runs, 'issue deleted', dispatch.clock()
-    );
+    -- A run written twice in one transaction checks its foreign keys: its agent first.
+    perform dispatch._lock_run_owners(p_workspace_id, v_runs);
+    v_now := dispatch.clock();
+    v_cancelled := dispatch._cancel_runs(p_workspace_id, v_runs, 'issue deleted', v_now);
 
     update dispatch.run as r
     set issue_id = null
@@ -8337,7 +8535,8 @@ begin
             select r.id from dispatch.runtime as r where r.workspace_id = p_workspace_id
         );
     end if;
-    v_agents := dispatch._due_agents(p_workspace_id, v_runtimes, dispatch.clock(), p_max);
+    v_now := dispatch.clock();
+    v_agents := dispatch._due_agents(p_workspace_id, v_runtimes, v_now, p_max);
     if cardinality(v_agents) = 0 then
         return 0;
     end if;
