@@ -54,6 +54,15 @@ begin
             ) > 0;
     end loop;
     perform dispatch._notify_runtimes(array(select distinct u from unnest(v_runtimes) as u));
+    if cardinality(v_locked) = cardinality(p_reports) then
+        return query
+        select
+            true, p.run_id, 'completed'::dispatch.run_status, p.claim_no, null::uuid,
+            null::text, null::uuid
+        from unnest(p_reports) as p
+        order by p.ord;
+        return;
+    end if;
     return query
     select
         t.applied, t.run_id, t.status, t.claim_no, t.retry_run_id, t.reason, t.follow_up_run_id
