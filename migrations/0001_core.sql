@@ -2579,7 +2579,7 @@ immutable
 parallel safe
 as $fn$
 select p_text ~ (
-    '^(\d{1,7}(\.\d{1,6})? ?(s|secs?|seconds?|mins?|minutes?|h|hours?)'
+    '^(\d{1,7}(\.\d{1,6})? ?(s|secs?|seconds?|mins?|minutes?|h|hours?|d|days?)'
     '|\d{1,4}:[0-5]\d(:[0-5]\d(\.\d{1,6})?)?'
     '|PT(?=\d)(\d{1,4}H)?(\d{1,6}M)?(\d{1,7}(\.\d{1,6})?S)?)$'
 );
@@ -2834,7 +2834,7 @@ begin
         c.work_dir, c.reclaimed
     from dispatch._claimed_rows(p_workspace_id, v_claimed || v_reclaimed, v_reclaimed) as c;
     if p_is_started then
-        perform dispatch._settle_owed(p_workspace_id, v_claimed);
+        perform dispatch._settle_claimed(p_workspace_id, v_claimed);
     end if;
 end;
 $fn$;
@@ -6753,9 +6753,10 @@ Errors: PD400 argument missing or all-zero id.$doc$;
 -- end sql/30_functions/lifecycle/_check_report.sql
 
 -- begin sql/30_functions/lifecycle/_complete_runs.sql
--- Locks: run rows by id. The plan settings hold for everything that this function calls: a plan
--- made while the tables are empty is kept, and must walk the same indexes as one made over a
--- million rows.
+-- Locks: issues and agents of runs that owe wakes, then run rows by id. Only a run that was
+-- claimed and started in one step can still owe any here: those that its claim had no room for.
+-- The plan settings hold for everything that this function calls: a plan made while the tables
+-- are empty is kept, and must walk the same indexes as one made over a million rows.
 create or replace function dispatch._complete_runs(
     p_workspace_id uuid,
     p_reports dispatch._report[]
@@ -6775,12 +6776,16 @@ set enable_material = off
 set jit = off
 as $fn$
 declare
+    v_owing uuid[];
     v_locked uuid[];
     v_report record;
     v_runtime uuid;
     v_runtimes uuid[];
     v_now timestamptz;
 begin
+    v_owing := dispatch._lock_owing(
+        p_workspace_id, array(select p.run_id from unnest(p_reports) as p)
+    );
     v_locked := dispatch._lock_runs(p_workspace_id, p_reports, '{running}');
     v_now := dispatch.clock();
     for v_report in
@@ -6809,12 +6814,21 @@ begin
             ) > 0;
     end loop;
     perform dispatch._notify_runtimes(array(select distinct u from unnest(v_runtimes) as u));
+    if cardinality(v_owing) > 0 then
+        perform dispatch._settle_owed(p_workspace_id, v_locked);
+    end if;
     if cardinality(v_locked) = cardinality(p_reports) then
         return query
         select
             true, p.run_id, 'completed'::dispatch.run_status, p.claim_no, null::uuid,
-            null::text, null::uuid
+            null::text, d.follow_up_run_id
         from unnest(p_reports) as p
+        cross join lateral (
+            select s.follow_up_run_id
+            from dispatch.run_detail as s
+            where s.workspace_id = p_workspace_id and s.run_id = p.run_id
+            limit 1
+        ) as d
         order by p.ord;
         return;
     end if;
@@ -7206,7 +7220,7 @@ begin
             when r.status in ('completed', 'failed', 'cancelled') then 'already_terminal'
             else 'wrong_state'
         end,
-        case when r.status <> 'completed' then d.follow_up_run_id end
+        d.follow_up_run_id
     from (
         select
             q.ord, q.run_id, q.claim_no, q.result, q.failure_reason, q.error, q.session_id,
@@ -7311,7 +7325,8 @@ begin
     end if;
     if p_actor_type = 'system' then
         null;
-    elsif v_chat is not null and v_user is distinct from v_originator
+    elsif p_actor_type = 'agent'
+        or v_chat is not null and v_user is distinct from v_originator
         or not dispatch._may_view(p_workspace_id, v_agent, p_actor_type, p_actor_id)
     then
         perform dispatch._raise(
@@ -7333,7 +7348,8 @@ $fn$;
 comment on function dispatch.cancel_run(uuid, uuid, text, uuid, uuid, text) is
 $doc$Cancel a run that has not ended, in whatever state, with all the wakes recorded on it.
 
-The system may, and whoever may see the agent's runs; a run of a chat only its originator.
+The system may, and members who may see the agent's runs, a run of a chat only its originator;
+agents may not.
 p_reason is kept as the run's error. A terminal run is already_terminal, an unknown or foreign
 one not_found. Rule: issue-to-run 4.
 Errors: PD400 missing, unknown or all-zero argument; PD403 cancel not allowed, actor is no
@@ -8242,7 +8258,7 @@ Errors: none.$doc$;
 -- A follow-up locks the run's issue and agent, and both are locked before runs. Only the few
 -- runs that owe wakes need it, so the others pay for one look at an index.
 create or replace function dispatch._lock_owing(p_workspace_id uuid, p_run_ids uuid[])
-returns void
+returns uuid[]
 language plpgsql
 volatile
 parallel unsafe
@@ -8265,11 +8281,13 @@ begin
     if cardinality(v_owing) > 0 then
         perform dispatch._lock_run_owners(p_workspace_id, v_owing);
     end if;
+    return v_owing;
 end;
 $fn$;
 
 comment on function dispatch._lock_owing(uuid, uuid[]) is
-$doc$Keep the issues and agents of those runs that owe wakes from being deleted or archived.
+$doc$Keep the issues and agents of those runs that owe wakes from being deleted or archived, and
+give those runs.
 
 Errors: none.$doc$;
 -- end sql/30_functions/recovery/_lock_owing.sql
@@ -8617,6 +8635,56 @@ dispatched and gets the next claim number; its attempt stays. Returns the runs. 
 issue-to-run 4.
 Errors: none.$doc$;
 -- end sql/30_functions/recovery/_reclaim_stale.sql
+
+-- begin sql/30_functions/recovery/_settle_claimed.sql
+-- Locks: issues FOR KEY SHARE, skip locked. The claim holds agents, which come after issues, so
+-- it waits for none: a run whose issue somebody holds keeps what it owes until it ends.
+create or replace function dispatch._settle_claimed(p_workspace_id uuid, p_run_ids uuid[])
+returns void
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_owing record;
+begin
+    for v_owing in
+        select i.id, o.issue_id
+        from unnest(p_run_ids) as i (id)
+        cross join lateral (
+            select r.issue_id
+            from dispatch.run as r
+            where r.workspace_id = p_workspace_id and r.id = i.id
+            limit 1
+        ) as o
+        where exists (
+            select
+            from dispatch.run_trigger as t
+            where t.workspace_id = p_workspace_id
+                and t.run_id = i.id
+                and t.count > t.delivered_count
+        )
+        order by i.id
+    loop
+        if v_owing.issue_id is not null then
+            perform
+            from dispatch.issue as s
+            where s.workspace_id = p_workspace_id and s.id = v_owing.issue_id
+            for key share skip locked;
+            continue when not found;
+        end if;
+        perform dispatch._queue_follow_up(p_workspace_id, v_owing.id);
+    end loop;
+end;
+$fn$;
+
+comment on function dispatch._settle_claimed(uuid, uuid[]) is
+$doc$Queue a follow-up for each of these just started runs whose claim had no room for all its
+wakes.
+
+Errors: as _admit_wakes.$doc$;
+-- end sql/30_functions/recovery/_settle_claimed.sql
 
 -- begin sql/30_functions/recovery/_settle_owed.sql
 create or replace function dispatch._settle_owed(p_workspace_id uuid, p_run_ids uuid[])

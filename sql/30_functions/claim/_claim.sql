@@ -83,7 +83,7 @@ begin
         c.work_dir, c.reclaimed
     from dispatch._claimed_rows(p_workspace_id, v_claimed || v_reclaimed, v_reclaimed) as c;
     if p_is_started then
-        perform dispatch._settle_owed(p_workspace_id, v_claimed);
+        perform dispatch._settle_claimed(p_workspace_id, v_claimed);
     end if;
 end;
 $fn$;

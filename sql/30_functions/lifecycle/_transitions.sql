@@ -28,7 +28,7 @@ begin
             when r.status in ('completed', 'failed', 'cancelled') then 'already_terminal'
             else 'wrong_state'
         end,
-        case when r.status <> 'completed' then d.follow_up_run_id end
+        d.follow_up_run_id
     from (
         select
             q.ord, q.run_id, q.claim_no, q.result, q.failure_reason, q.error, q.session_id,
