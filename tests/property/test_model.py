@@ -438,6 +438,7 @@ def took(name: str, **more: Any) -> Step:
 
 
 CLAIM: Step = ("claim_run", {"agent": 1})
+CLAIM_0: Step = ("claim_run", {"agent": 0})
 LATER: Step = ("advance", {"seconds": 91, "beat": True})
 BATCH: Step = (
     "claim_runs",
@@ -493,6 +494,14 @@ NAMED: dict[str, list[Step]] = {
     "a claim promotes, reclaims and claims in one call": [
         woken(1), CLAIM, woken(2, lane="issue 1", delay=30), woken(0, lane="chat 0"), LATER,
         BATCH,
+    ],
+    "every active status counts against the capacity": [
+        woken(1, agent=0), CLAIM_0, woken(2, agent=0, lane="chat 0"), CLAIM_0, BATCH,
+        took("wait_run"), CLAIM_0, BATCH, START, CLAIM_0, BATCH, DONE, CLAIM_0,
+    ],
+    "a runtime is fresh for 150 seconds to the instant": [
+        woken(1), ("advance", {"seconds": 150, "beat": False}), CLAIM, woken(2),
+        START, DONE, ("advance", {"seconds": 1, "beat": False}), CLAIM,
     ],
     "a silent runtime is served nothing": [
         woken(1), ("advance", {"seconds": 151, "beat": False}), CLAIM,
