@@ -1,5 +1,5 @@
 begin;
-select plan(14);
+select plan(15);
 select dispatch_test.set_clock('2030-01-15 12:00:00+00');
 
 -- Workspace 1 with members 11 and 12, runtime 21, and 11's private agents 31 and 32.
@@ -132,6 +132,10 @@ select is(
     (select concat_ws(' ', i.priority, i.updated_at) from dispatch.issue as i),
     'high 2030-01-15 12:01:00+00', 'which is stamped with the clock'
 );
+select dispatch.update_issue(
+    dispatch_test.id(1), dispatch_test.id(100), '{"title": "Third"}', 'system'
+);
+select is((select i.title from dispatch.issue as i), 'Third', 'a title alone is one too');
 
 select * from finish();
 rollback;

@@ -41,7 +41,9 @@ $fn$;
 
 create temp table run on commit drop as
 select pg_temp.wake(1) as a, pg_temp.wake(2) as b, pg_temp.wake(3) as c;
-select count(*) from dispatch.claim_runs(dispatch_test.id(1), array[dispatch_test.id(3)], 3, 3, true);
+select count(*) from dispatch.claim_runs(
+    dispatch_test.id(1), array[dispatch_test.id(3)], 3, 3, true
+);
 
 select results_eq(
     $$

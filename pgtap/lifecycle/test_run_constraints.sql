@@ -33,7 +33,9 @@ as $fn$
 $fn$;
 
 create temp table run on commit drop as select pg_temp.wake(1) as a, pg_temp.wake(2) as b;
-select count(*) from dispatch.claim_runs(dispatch_test.id(1), array[dispatch_test.id(3)], 1, 1, true);
+select count(*) from dispatch.claim_runs(
+    dispatch_test.id(1), array[dispatch_test.id(3)], 1, 1, true
+);
 select dispatch.complete_run(dispatch_test.id(1), (select r.a from run as r), 1);
 
 create function pg_temp.change(p_run_id uuid, p_set text)

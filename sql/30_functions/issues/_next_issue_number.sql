@@ -14,6 +14,12 @@ begin
     set issue_counter = w.issue_counter + 1
     where w.id = p_workspace_id
     returning w.issue_counter into v_number;
+    if not found then
+        perform dispatch._raise(
+            'PD404', 'workspace not found', 'p_workspace_id',
+            'make it with put_workspace first.'
+        );
+    end if;
     return v_number;
 end;
 $fn$;
@@ -21,4 +27,4 @@ $fn$;
 comment on function dispatch._next_issue_number(uuid) is
 $doc$Take the next issue number of a workspace.
 
-Errors: none.$doc$;
+Errors: PD404 the workspace was deleted meanwhile.$doc$;

@@ -20,7 +20,7 @@ begin
             'PD400', 'assignee malformed', p_name,
             'give null or an object of type and id.'
         );
-    elsif not 'uuid' = any(dispatch._json_kind(p_assignee -> 'id')) then
+    elsif dispatch._is_uuid_text(p_assignee ->> 'id') is not true then
         perform dispatch._raise(
             'PD400', 'assignee malformed', p_name, 'give the id as a uuid.'
         );

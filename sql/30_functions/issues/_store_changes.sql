@@ -1,4 +1,5 @@
--- Only rows that differ are written. The caller holds all of them FOR NO KEY UPDATE.
+-- Only rows that differ are written. The caller holds all of them FOR NO KEY UPDATE, so what is
+-- worked out from the rows given is what the update makes of them.
 create or replace function dispatch._store_changes(
     p_workspace_id uuid,
     p_issues dispatch.issue[],
@@ -17,9 +18,27 @@ parallel unsafe
 set search_path = pg_catalog, pg_temp
 as $fn$
 declare
-    v_issues dispatch.issue[];
+    v_issues dispatch.issue[] := p_issues;
+    v_issue dispatch.issue;
+    v_changed uuid[] := '{}'::uuid[];
 begin
-    with changed as (
+    for v_i in 1..cardinality(p_issues) loop
+        v_issue := p_issues[v_i];
+        v_issue.title := coalesce(p_title, v_issue.title);
+        v_issue.status := coalesce(p_status, v_issue.status);
+        v_issue.priority := coalesce(p_priority, v_issue.priority);
+        if p_is_assigned then
+            v_issue.assignee_type := p_assignee_type;
+            v_issue.assignee_id := p_assignee_id;
+            v_issue.assignment_generation := v_issue.assignment_generation + 1;
+        end if;
+        if v_issue is distinct from p_issues[v_i] then
+            v_issue.updated_at := p_now;
+            v_issues[v_i] := v_issue;
+            v_changed[cardinality(v_changed) + 1] := v_issue.id;
+        end if;
+    end loop;
+    if cardinality(v_changed) > 0 then
         update dispatch.issue as i
         set
             title = coalesce(p_title, i.title),
@@ -31,29 +50,16 @@ begin
             assignee_id = case when p_is_assigned then p_assignee_id else i.assignee_id end,
             assignment_generation = i.assignment_generation + p_is_assigned::integer,
             updated_at = p_now
-        from unnest(p_issues) as o
-        where i.workspace_id = p_workspace_id
-            and i.id = o.id
-            and (
-                p_is_assigned
-                or i.title <> p_title
-                or i.status <> p_status
-                or i.priority <> p_priority
-            )
-        returning i as issue, i.id
-    )
-    select array_agg(coalesce(c.issue, o) order by o.id)
-    into v_issues
-    from unnest(p_issues) as o
-    left join changed as c on c.id = o.id;
-    return coalesce(v_issues, '{}');
+        where i.workspace_id = p_workspace_id and i.id = any(v_changed);
+    end if;
+    return v_issues;
 end;
 $fn$;
 
 comment on function dispatch._store_changes(
     uuid, dispatch.issue[], text, text, text, boolean, text, uuid, timestamptz
 ) is
-$doc$Write changes into locked issues and give the rows after it, by id.
+$doc$Write changes into locked issues and give the rows after it, in the same order.
 
 A NULL field is not written; p_is_assigned tells that the assignee is. A written assignee counts
 as an assignment even when it is the same one: the generation grows. Any other field that is

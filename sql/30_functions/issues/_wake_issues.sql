@@ -3,7 +3,7 @@
 create or replace function dispatch._wake_issues(
     p_workspace_id uuid,
     p_issues dispatch.issue[],
-    p_prev_statuses text[],
+    p_before dispatch.issue[],
     p_is_create boolean,
     p_assignee_changed boolean,
     p_actor_type text,
@@ -27,15 +27,17 @@ declare
     v_places integer[] := '{}'::integer[];
     v_count integer := 0;
     v_issue dispatch.issue;
+    v_before dispatch.issue;
     v_will record;
 begin
     for v_i in 1..cardinality(p_issues) loop
         v_issue := p_issues[v_i];
+        v_before := p_before[v_i];
         select w.will_run, w.agent_id, w.squad_id, w.source, w.why
         into v_will
         from dispatch.will_enqueue_run(
-            p_workspace_id, v_issue, p_prev_statuses[v_i], p_is_create, p_assignee_changed,
-            v_issue.status is distinct from p_prev_statuses[v_i], p_actor_type, p_actor_id,
+            p_workspace_id, v_issue, v_before.status, p_is_create, p_assignee_changed,
+            v_issue.status is distinct from v_before.status, p_actor_type, p_actor_id,
             p_acting_run_id, false
         ) as w;
         if v_will.will_run and not p_suppress_run then
@@ -63,11 +65,11 @@ end;
 $fn$;
 
 comment on function dispatch._wake_issues(
-    uuid, dispatch.issue[], text[], boolean, boolean, text, uuid, uuid, text, boolean
+    uuid, dispatch.issue[], dispatch.issue[], boolean, boolean, text, uuid, uuid, text, boolean
 ) is
 $doc$Ask the predicate about each written issue and take the wakes through admission.
 
-p_issues are the rows after the write, p_prev_statuses their statuses before. Returns one
-decision an issue in the same order: none with the predicate's word (suppressed when only
-p_suppress_run keeps the run from starting), or what admission decided.
+p_issues are the rows after the write, p_before the same rows before it, NULLs for a creation.
+Returns one decision an issue in the same order: none with the predicate's word (suppressed when
+only p_suppress_run keeps the run from starting), or what admission decided.
 Errors: as _admit_wakes.$doc$;

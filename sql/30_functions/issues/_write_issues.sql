@@ -1,5 +1,6 @@
 -- Locks: issues FOR NO KEY UPDATE by id, then what admission locks (agents, runs). The instant
--- is read once, after the issues' locks.
+-- is read once, after the issues' locks. The plans are generic: with an array in hand the
+-- planner would think a new plan cheaper on every call, and spend more on it than on the work.
 create or replace function dispatch._write_issues(
     p_workspace_id uuid,
     p_issue_ids uuid[],
@@ -16,6 +17,7 @@ language plpgsql
 volatile
 parallel unsafe
 set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
 as $fn$
 declare
     v_change record;
@@ -60,9 +62,8 @@ begin
             v_change.is_assigned, v_change.assignee_type, v_change.assignee_id, dispatch.clock()
         );
         v_decisions := dispatch._wake_issues(
-            p_workspace_id, v_new, array(select o.status from unnest(v_old) as o), false,
-            v_change.is_assigned, p_actor_type, p_actor_id, p_acting_run_id, p_handoff_note,
-            p_suppress_run
+            p_workspace_id, v_new, v_old, false, v_change.is_assigned, p_actor_type, p_actor_id,
+            p_acting_run_id, p_handoff_note, p_suppress_run
         );
     elsif p_is_batch then
         v_new := v_old;

@@ -52,16 +52,15 @@ begin
     v_issue.assignment_generation := num_nonnulls(p_assignee_id)::bigint;
     v_issue.creator_type := p_actor_type;
     v_issue.creator_id := p_actor_id;
-    if p_acting_run_id is not null then
-        v_issue.origin_type := 'agent_create';
-        v_issue.origin_id := p_acting_run_id;
-    end if;
+    v_issue.origin_type := case when p_acting_run_id is not null then 'agent_create' end;
+    v_issue.origin_id := p_acting_run_id;
     v_issue.parent_id := p_parent_id;
     v_issue.stage := p_stage;
     v_issue := dispatch._insert_issue(p_workspace_id, v_issue);
     v_decisions := dispatch._wake_issues(
-        p_workspace_id, array[v_issue], array[null::text], true, p_assignee_id is not null,
-        p_actor_type, p_actor_id, p_acting_run_id, p_handoff_note, p_suppress_run
+        p_workspace_id, array[v_issue], array[null::dispatch.issue], true,
+        p_assignee_id is not null, p_actor_type, p_actor_id, p_acting_run_id, p_handoff_note,
+        p_suppress_run
     );
     return dispatch._issue_answer(v_prefix, v_issue, v_decisions[1]);
 end;

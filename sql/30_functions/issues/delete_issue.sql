@@ -1,5 +1,5 @@
--- Locks: the issue and its children FOR UPDATE by id, then its runs by id. No enqueue for the
--- issue can come in between: it would hold the issue by a key.
+-- Locks: the issue and its children FOR UPDATE by id, its runs' agents, then its runs by id. No
+-- enqueue for the issue can come in between: it would hold the issue by a key.
 create or replace function dispatch.delete_issue(
     p_workspace_id uuid,
     p_issue_id uuid,
@@ -13,11 +13,13 @@ volatile
 parallel unsafe
 security definer
 set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
 as $fn$
 declare
     v_locked uuid[];
     v_runs uuid[];
     v_cancelled integer;
+    v_now timestamptz;
 begin
     perform dispatch._require_workspace(p_workspace_id);
     perform dispatch._check_ids(array['p_issue_id'], array[p_issue_id]);
@@ -41,9 +43,10 @@ begin
         where d.workspace_id = p_workspace_id and d.issue_id = p_issue_id
         order by d.run_id
     );
-    v_cancelled := dispatch._cancel_runs(
-        p_workspace_id, v_runs, 'issue deleted', dispatch.clock()
-    );
+    -- A run that is written twice in one transaction checks its foreign keys, so its agent first.
+    perform dispatch._lock_run_owners(p_workspace_id, v_runs);
+    v_now := dispatch.clock();
+    v_cancelled := dispatch._cancel_runs(p_workspace_id, v_runs, 'issue deleted', v_now);
 
     update dispatch.run as r
     set issue_id = null

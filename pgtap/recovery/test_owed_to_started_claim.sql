@@ -1,0 +1,82 @@
+begin;
+select plan(5);
+
+select dispatch_test.set_clock('2030-01-15 12:00:00+00');
+select dispatch.put_workspace(dispatch_test.id(1), 'Works');
+select dispatch.put_member(dispatch_test.id(1), dispatch_test.id(2), 'Ana');
+select dispatch.put_runtime(dispatch_test.id(1), dispatch_test.id(3), 'daemon-1');
+select dispatch.heartbeat(dispatch_test.id(1), array[dispatch_test.id(3)]);
+select dispatch.put_agent(
+    dispatch_test.id(1), dispatch_test.id(4), 'alpha', dispatch_test.id(2), dispatch_test.id(3)
+);
+insert into dispatch.issue (
+    workspace_id, id, number, title, status, priority, creator_type, created_at, updated_at
+)
+select
+    dispatch_test.id(1), dispatch_test.id(100 + n), n, 'issue', 'todo', 'none', 'system',
+    dispatch.clock(), dispatch.clock()
+from generate_series(1, 1) as n;
+
+-- asks for a run of alpha on the issue with a wake that is told apart by its number
+create function pg_temp.wake(p_n integer, p_pad integer default 0)
+returns dispatch.decision
+language sql
+as $fn$
+    select dispatch.queue_wake(
+        dispatch_test.id(1), dispatch_test.id(4), 'mention',
+        jsonb_build_object('n', p_n) || case
+            when p_pad > 0 then jsonb_build_object('pad', repeat('x', p_pad)) else '{}'
+        end,
+        p_issue_id => dispatch_test.id(101), p_coalesce => false
+    );
+$fn$;
+-- the numbers of the wakes that the next claim delivers
+create function pg_temp.take()
+returns text
+language sql
+as $fn$
+    select string_agg(
+        concat(t.value -> 'payload' ->> 'n', 'x' || nullif(t.value ->> 'count', '1')), ' '
+        order by t.ordinality
+    )
+    from dispatch.claim_run(dispatch_test.id(1), dispatch_test.id(4)) as c
+    cross join lateral jsonb_array_elements(c.triggers) with ordinality as t;
+$fn$;
+
+create temp table run on commit drop as select (pg_temp.wake(1, 400000)).run_id as id;
+select pg_temp.wake(2, 400000);
+select is(
+    (
+        select string_agg(t.value -> 'payload' ->> 'n', ' ')
+        from dispatch.claim_runs(
+            dispatch_test.id(1), array[dispatch_test.id(3)], p_start => true
+        ) as c
+        cross join lateral jsonb_array_elements(c.triggers) as t
+    ),
+    '2',
+    'a claim that starts its run delivers what fits'
+);
+select is(
+    (select string_agg(r.status::text, ' ' order by r.status) from dispatch.run as r),
+    'queued running',
+    'and queues a follow-up for what does not'
+);
+select results_eq(
+    'select d.outcome::text from pg_temp.wake(3) as d',
+    $$values ('absorbed')$$,
+    'which absorbs what comes while the run is running'
+);
+select dispatch.complete_run(dispatch_test.id(1), (select r.id from run as r), 1);
+select is(pg_temp.take(), '1 3', 'R11: and delivers it');
+select is(
+    (
+        select v.follow_up_run_id
+        from dispatch.runs as v
+        where v.id = (select r.id from run as r)
+    ),
+    (select v.id from dispatch.runs as v where v.status = 'dispatched'),
+    'the run names its follow-up'
+);
+
+select * from finish();
+rollback;
