@@ -2925,6 +2925,7 @@ begin
                             and e.status = 'queued'
                             and e.issue_id is null
                             and e.lane <> e.id
+                            and e.runtime_id = any(p_runtime_ids)
                         order by e.priority desc, e.requested_at, e.id
                         limit 1
                     ))
@@ -3116,12 +3117,14 @@ stable
 parallel safe
 set search_path = pg_catalog, pg_temp
 as $fn$
+declare
+    v_fresh constant uuid[] := dispatch._fresh_runtimes(p_workspace_id, p_runtime_ids, p_now);
 begin
     return array(
         select distinct d.agent_id
         from (
             select r.agent_id
-            from unnest(p_runtime_ids) as rt (id)
+            from unnest(v_fresh) as rt (id)
             cross join lateral (
                 select s.agent_id, s.fire_at
                 from dispatch.run as s
@@ -3148,8 +3151,8 @@ end;
 $fn$;
 
 comment on function dispatch._due_agents(uuid, uuid[], timestamptz, integer) is
-$doc$Give the agents of the p_max deferred runs on these runtimes that are longest due at p_now
-and whose pending slot is free.
+$doc$Give the agents of the p_max deferred runs on those of these runtimes that are fresh that
+are longest due at p_now and whose pending slot is free.
 
 Errors: none.$doc$;
 -- end sql/30_functions/claim/_due_agents.sql
@@ -5627,6 +5630,12 @@ begin
     set issue_counter = w.issue_counter + 1
     where w.id = p_workspace_id
     returning w.issue_counter into v_number;
+    if not found then
+        perform dispatch._raise(
+            'PD404', 'workspace not found', 'p_workspace_id',
+            'make it with put_workspace first.'
+        );
+    end if;
     return v_number;
 end;
 $fn$;
@@ -5634,7 +5643,7 @@ $fn$;
 comment on function dispatch._next_issue_number(uuid) is
 $doc$Take the next issue number of a workspace.
 
-Errors: none.$doc$;
+Errors: PD404 the workspace was deleted meanwhile.$doc$;
 -- end sql/30_functions/issues/_next_issue_number.sql
 
 -- begin sql/30_functions/issues/_priority_rank.sql
@@ -5682,7 +5691,7 @@ begin
             'PD400', 'assignee malformed', p_name,
             'give null or an object of type and id.'
         );
-    elsif not 'uuid' = any(dispatch._json_kind(p_assignee -> 'id')) then
+    elsif dispatch._is_uuid_text(p_assignee ->> 'id') is not true then
         perform dispatch._raise(
             'PD400', 'assignee malformed', p_name, 'give the id as a uuid.'
         );
@@ -5796,7 +5805,8 @@ target_unavailable) assignee not available.$doc$;
 -- end sql/30_functions/issues/_refuse_assignee.sql
 
 -- begin sql/30_functions/issues/_store_changes.sql
--- Only rows that differ are written. The caller holds all of them FOR NO KEY UPDATE.
+-- Only rows that differ are written. The caller holds all of them FOR NO KEY UPDATE, so what is
+-- worked out from the rows given is what the update makes of them.
 create or replace function dispatch._store_changes(
     p_workspace_id uuid,
     p_issues dispatch.issue[],
@@ -5815,9 +5825,27 @@ parallel unsafe
 set search_path = pg_catalog, pg_temp
 as $fn$
 declare
-    v_issues dispatch.issue[];
+    v_issues dispatch.issue[] := p_issues;
+    v_issue dispatch.issue;
+    v_changed uuid[] := '{}'::uuid[];
 begin
-    with changed as (
+    for v_i in 1..cardinality(p_issues) loop
+        v_issue := p_issues[v_i];
+        v_issue.title := coalesce(p_title, v_issue.title);
+        v_issue.status := coalesce(p_status, v_issue.status);
+        v_issue.priority := coalesce(p_priority, v_issue.priority);
+        if p_is_assigned then
+            v_issue.assignee_type := p_assignee_type;
+            v_issue.assignee_id := p_assignee_id;
+            v_issue.assignment_generation := v_issue.assignment_generation + 1;
+        end if;
+        if v_issue is distinct from p_issues[v_i] then
+            v_issue.updated_at := p_now;
+            v_issues[v_i] := v_issue;
+            v_changed[cardinality(v_changed) + 1] := v_issue.id;
+        end if;
+    end loop;
+    if cardinality(v_changed) > 0 then
         update dispatch.issue as i
         set
             title = coalesce(p_title, i.title),
@@ -5829,29 +5857,16 @@ begin
             assignee_id = case when p_is_assigned then p_assignee_id else i.assignee_id end,
             assignment_generation = i.assignment_generation + p_is_assigned::integer,
             updated_at = p_now
-        from unnest(p_issues) as o
-        where i.workspace_id = p_workspace_id
-            and i.id = o.id
-            and (
-                p_is_assigned
-                or i.title <> p_title
-                or i.status <> p_status
-                or i.priority <> p_priority
-            )
-        returning i as issue, i.id
-    )
-    select array_agg(coalesce(c.issue, o) order by o.id)
-    into v_issues
-    from unnest(p_issues) as o
-    left join changed as c on c.id = o.id;
-    return coalesce(v_issues, '{}');
+        where i.workspace_id = p_workspace_id and i.id = any(v_changed);
+    end if;
+    return v_issues;
 end;
 $fn$;
 
 comment on function dispatch._store_changes(
     uuid, dispatch.issue[], text, text, text, boolean, text, uuid, timestamptz
 ) is
-$doc$Write changes into locked issues and give the rows after it, by id.
+$doc$Write changes into locked issues and give the rows after it, in the same order.
 
 A NULL field is not written; p_is_assigned tells that the assignee is. A written assignee counts
 as an assignment even when it is the same one: the generation grows. Any other field that is
@@ -5865,7 +5880,7 @@ Errors: none.$doc$;
 create or replace function dispatch._wake_issues(
     p_workspace_id uuid,
     p_issues dispatch.issue[],
-    p_prev_statuses text[],
+    p_before dispatch.issue[],
     p_is_create boolean,
     p_assignee_changed boolean,
     p_actor_type text,
@@ -5889,15 +5904,17 @@ declare
     v_places integer[] := '{}'::integer[];
     v_count integer := 0;
     v_issue dispatch.issue;
+    v_before dispatch.issue;
     v_will record;
 begin
     for v_i in 1..cardinality(p_issues) loop
         v_issue := p_issues[v_i];
+        v_before := p_before[v_i];
         select w.will_run, w.agent_id, w.squad_id, w.source, w.why
         into v_will
         from dispatch.will_enqueue_run(
-            p_workspace_id, v_issue, p_prev_statuses[v_i], p_is_create, p_assignee_changed,
-            v_issue.status is distinct from p_prev_statuses[v_i], p_actor_type, p_actor_id,
+            p_workspace_id, v_issue, v_before.status, p_is_create, p_assignee_changed,
+            v_issue.status is distinct from v_before.status, p_actor_type, p_actor_id,
             p_acting_run_id, false
         ) as w;
         if v_will.will_run and not p_suppress_run then
@@ -5925,19 +5942,20 @@ end;
 $fn$;
 
 comment on function dispatch._wake_issues(
-    uuid, dispatch.issue[], text[], boolean, boolean, text, uuid, uuid, text, boolean
+    uuid, dispatch.issue[], dispatch.issue[], boolean, boolean, text, uuid, uuid, text, boolean
 ) is
 $doc$Ask the predicate about each written issue and take the wakes through admission.
 
-p_issues are the rows after the write, p_prev_statuses their statuses before. Returns one
-decision an issue in the same order: none with the predicate's word (suppressed when only
-p_suppress_run keeps the run from starting), or what admission decided.
+p_issues are the rows after the write, p_before the same rows before it, NULLs for a creation.
+Returns one decision an issue in the same order: none with the predicate's word (suppressed when
+only p_suppress_run keeps the run from starting), or what admission decided.
 Errors: as _admit_wakes.$doc$;
 -- end sql/30_functions/issues/_wake_issues.sql
 
 -- begin sql/30_functions/issues/_write_issues.sql
 -- Locks: issues FOR NO KEY UPDATE by id, then what admission locks (agents, runs). The instant
--- is read once, after the issues' locks.
+-- is read once, after the issues' locks. The plans are generic: with an array in hand the
+-- planner would think a new plan cheaper on every call, and spend more on it than on the work.
 create or replace function dispatch._write_issues(
     p_workspace_id uuid,
     p_issue_ids uuid[],
@@ -5954,6 +5972,7 @@ language plpgsql
 volatile
 parallel unsafe
 set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
 as $fn$
 declare
     v_change record;
@@ -5998,9 +6017,8 @@ begin
             v_change.is_assigned, v_change.assignee_type, v_change.assignee_id, dispatch.clock()
         );
         v_decisions := dispatch._wake_issues(
-            p_workspace_id, v_new, array(select o.status from unnest(v_old) as o), false,
-            v_change.is_assigned, p_actor_type, p_actor_id, p_acting_run_id, p_handoff_note,
-            p_suppress_run
+            p_workspace_id, v_new, v_old, false, v_change.is_assigned, p_actor_type, p_actor_id,
+            p_acting_run_id, p_handoff_note, p_suppress_run
         );
     elsif p_is_batch then
         v_new := v_old;
@@ -6086,16 +6104,15 @@ begin
     v_issue.assignment_generation := num_nonnulls(p_assignee_id)::bigint;
     v_issue.creator_type := p_actor_type;
     v_issue.creator_id := p_actor_id;
-    if p_acting_run_id is not null then
-        v_issue.origin_type := 'agent_create';
-        v_issue.origin_id := p_acting_run_id;
-    end if;
+    v_issue.origin_type := case when p_acting_run_id is not null then 'agent_create' end;
+    v_issue.origin_id := p_acting_run_id;
     v_issue.parent_id := p_parent_id;
     v_issue.stage := p_stage;
     v_issue := dispatch._insert_issue(p_workspace_id, v_issue);
     v_decisions := dispatch._wake_issues(
-        p_workspace_id, array[v_issue], array[null::text], true, p_assignee_id is not null,
-        p_actor_type, p_actor_id, p_acting_run_id, p_handoff_note, p_suppress_run
+        p_workspace_id, array[v_issue], array[null::dispatch.issue], true,
+        p_assignee_id is not null, p_actor_type, p_actor_id, p_acting_run_id, p_handoff_note,
+        p_suppress_run
     );
     return dispatch._issue_answer(v_prefix, v_issue, v_decisions[1]);
 end;
@@ -6122,8 +6139,8 @@ slot contended.$doc$;
 -- end sql/30_functions/issues/create_issue.sql
 
 -- begin sql/30_functions/issues/delete_issue.sql
--- Locks: the issue and its children FOR UPDATE by id, then its runs by id. No enqueue for the
--- issue can come in between: it would hold the issue by a key.
+-- Locks: the issue and its children FOR UPDATE by id, its runs' agents, then its runs by id. No
+-- enqueue for the issue can come in between: it would hold the issue by a key.
 create or replace function dispatch.delete_issue(
     p_workspace_id uuid,
     p_issue_id uuid,
@@ -6137,11 +6154,13 @@ volatile
 parallel unsafe
 security definer
 set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
 as $fn$
 declare
     v_locked uuid[];
     v_runs uuid[];
     v_cancelled integer;
+    v_now timestamptz;
 begin
     perform dispatch._require_workspace(p_workspace_id);
     perform dispatch._check_ids(array['p_issue_id'], array[p_issue_id]);
@@ -6165,9 +6184,10 @@ begin
         where d.workspace_id = p_workspace_id and d.issue_id = p_issue_id
         order by d.run_id
     );
-    v_cancelled := dispatch._cancel_runs(
-        p_workspace_id, v_runs, 'issue deleted', dispatch.clock()
-    );
+    -- A run written twice in one transaction checks its foreign keys: its agent first.
+    perform dispatch._lock_run_owners(p_workspace_id, v_runs);
+    v_now := dispatch.clock();
+    v_cancelled := dispatch._cancel_runs(p_workspace_id, v_runs, 'issue deleted', v_now);
 
     update dispatch.run as r
     set issue_id = null
@@ -8337,7 +8357,8 @@ begin
             select r.id from dispatch.runtime as r where r.workspace_id = p_workspace_id
         );
     end if;
-    v_agents := dispatch._due_agents(p_workspace_id, v_runtimes, dispatch.clock(), p_max);
+    v_now := dispatch.clock();
+    v_agents := dispatch._due_agents(p_workspace_id, v_runtimes, v_now, p_max);
     if cardinality(v_agents) = 0 then
         return 0;
     end if;
