@@ -1880,8 +1880,9 @@ Errors: none.$doc$;
 
 -- begin sql/30_functions/admission/_next_round.sql
 -- Wakes that share a key, a pending slot or an allowance depend on each other, so the later one
--- must see the earlier one decided. All others commute and may be written by one statement. An
--- assignment of any actor belongs to its task's allowance, since a merge relabels the run.
+-- must see the earlier one decided. All others commute and may be written by one statement.
+-- Where an agent assigns, the assignments of others to the same task wait as well, since a merge
+-- relabels the run that the allowance counts.
 create or replace function dispatch._next_round(p_open dispatch._candidate[])
 returns integer[]
 language plpgsql
@@ -1894,26 +1895,29 @@ begin
         select r.ord
         from (
             select
-                c.ord,
-                row_number() over (
-                    partition by coalesce((c.wake).idempotency_key, c.run_id::text)
-                    order by c.ord
-                ) as key_rank,
-                row_number() over (
-                    partition by coalesce((c.wake).issue_id, c.run_id), (c.wake).agent_id
-                    order by c.ord
-                ) as slot_rank,
-                row_number() over (
-                    partition by case
+                w.ord,
+                row_number() over (partition by w.key order by w.ord) as key_rank,
+                row_number() over (partition by w.slot, w.agent_id order by w.ord) as slot_rank,
+                row_number() over (partition by w.task order by w.ord) as task_rank,
+                bool_or(w.is_bounded) over (partition by w.task) as is_task_bounded
+            from (
+                select
+                    c.ord,
+                    coalesce((c.wake).idempotency_key, c.run_id::text) as key,
+                    coalesce((c.wake).issue_id, c.run_id) as slot,
+                    (c.wake).agent_id,
+                    case
                         when (c.wake).reason = 'task_assigned'
                             then coalesce((c.wake).payload ->> 'task_id', c.run_id::text)
                         else c.run_id::text
-                    end
-                    order by c.ord
-                ) as allowance_rank
-            from unnest(p_open) as c
+                    end as task,
+                    coalesce((c.wake).payload -> 'actor_type' = '"agent"', false) as is_bounded
+                from unnest(p_open) as c
+            ) as w
         ) as r
-        where r.key_rank = 1 and r.slot_rank = 1 and r.allowance_rank = 1
+        where r.key_rank = 1
+            and r.slot_rank = 1
+            and (r.task_rank = 1 or not r.is_task_bounded)
         order by r.ord
     );
 end;
@@ -8084,6 +8088,8 @@ Errors: as _admit_wakes.$doc$;
 -- end sql/30_functions/pause/_replay_assignment.sql
 
 -- begin sql/30_functions/pause/_replay_assignments.sql
+-- A paused workspace is left alone before anything is locked: a resume that is under way would
+-- skip what is locked here, and then nobody would replay it.
 -- Locks: the records, skip locked, so that a resume and a tick share the work; then each issue
 -- FOR KEY SHARE, its agent and its runs, as every admission. All issues are locked before the
 -- first admission, since agents and runs come after issues.
@@ -8101,6 +8107,9 @@ declare
     v_old dispatch.deferred_assignment;
     v_done integer := 0;
 begin
+    if dispatch._pause_verdict(p_workspace_id) is not null then
+        return 0;
+    end if;
     v_records := array(
         select o.issue_id
         from dispatch.deferred_assignment as o
@@ -8144,7 +8153,7 @@ $fn$;
 
 comment on function dispatch._replay_assignments(uuid, integer) is
 $doc$Take remembered assignments of a workspace through admission again, oldest first; p_max
-NULL means all. Returns how many were resolved.
+NULL means all. Returns how many were resolved, 0 in a workspace that is paused or may be.
 
 Rule: admission 7.4.
 Errors: as _admit_wakes.$doc$;
@@ -9874,8 +9883,8 @@ $doc$Keeps terminal runs as they are; links may still be cleared.$doc$;
 -- end sql/40_triggers/run_keep_terminal.sql
 
 -- begin sql/50_views/gate_counters.sql
--- The names are written out, since a view calls functions as its reader, who may call no private
--- one.
+-- The names are written out, since a view calls functions as its reader, who may call no
+-- private one.
 create or replace view dispatch.gate_counters as
 with known as (
     select k.metric, k.reason
