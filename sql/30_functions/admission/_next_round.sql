@@ -1,7 +1,7 @@
 -- Wakes that share a key, a pending slot or an allowance depend on each other, so the later one
 -- must see the earlier one decided. All others commute and may be written by one statement.
--- Where an agent assigns, the assignments of others to the same task wait as well, since a merge
--- relabels the run that the allowance counts.
+-- Where an agent assigns, the assignments of others to the same task wait as well, since a
+-- merge relabels the run that the allowance counts.
 create or replace function dispatch._next_round(p_open dispatch._candidate[])
 returns integer[]
 language plpgsql
