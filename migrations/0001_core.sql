@@ -814,6 +814,12 @@ create table dispatch.deferred_assignment (
     created_at timestamptz not null,
     resolved_at timestamptz,
     resolution text,
+    originator_id uuid,
+    accountable_id uuid,
+    attribution_source text,
+    delegated_from_run_id uuid,
+    squad_id uuid,
+    handoff_note text,
     constraint deferred_assignment_pkey primary key (workspace_id, issue_id),
     constraint deferred_assignment_resolution_known check (
         resolution in ('replayed', 'dropped')
@@ -1277,6 +1283,7 @@ declare
     ]::dispatch.run_status[];
     v_holders uuid[];
     v_held record;
+    v_outcome dispatch.outcome;
     v_rulings dispatch._ruling[] := '{}'::dispatch._ruling[];
 begin
     v_holders := array(
@@ -1313,10 +1320,12 @@ begin
             and (c.wake).issue_id = r.issue_id
             and (c.wake).fire_at is null
     loop
+        v_outcome := 'absorbed';
+        if dispatch._may_coalesce(p_workspace_id, v_held.run_id, v_held.wake, p_now) then
+            v_outcome := 'coalesced';
+            perform dispatch._merge_wake(p_workspace_id, v_held.run_id, v_held.wake, p_now);
         -- A retry or a follow-up that finds the slot taken hands its wakes over by itself.
-        if (v_held.wake).parent_run_id is null
-            and not coalesce('record' = any((v_held.wake).skip), false)
-        then
+        elsif not coalesce('record' = any((v_held.wake).skip), false) then
             perform dispatch._record_wake(
                 p_workspace_id, v_held.run_id, v_held.wake, 'absorbed', p_now
             );
@@ -1324,8 +1333,9 @@ begin
         v_rulings := v_rulings || row(
             v_held.ord,
             row(
-                'absorbed', 'already_active', v_held.run_id, (v_held.wake).agent_id,
-                (v_held.wake).source, null
+                v_outcome,
+                case v_outcome when 'coalesced' then 'coalesced' else 'already_active' end,
+                v_held.run_id, (v_held.wake).agent_id, (v_held.wake).source, null
             )::dispatch.decision
         )::dispatch._ruling;
     end loop;
@@ -1334,7 +1344,8 @@ end;
 $fn$;
 
 comment on function dispatch._absorb_wakes(uuid, dispatch._candidate[], timestamptz) is
-$doc$Gate 6: record each wake whose issue and agent have a queued or dispatched run on that run.
+$doc$Gates 5 and 6: merge each wake whose issue and agent have a queued or dispatched run into
+that run, or record it there.
 
 Returns the decisions of the wakes that it settled, none for the others.
 Errors: none.$doc$;
@@ -1470,6 +1481,7 @@ declare
     v_open dispatch._candidate[];
     v_round integer[];
     v_rulings dispatch._ruling[];
+    v_event record;
 begin
     perform dispatch._lock_agents(
         p_workspace_id, array(select distinct w.agent_id from unnest(p_wakes) as w)
@@ -1506,6 +1518,22 @@ begin
     if cardinality(v_open) = 1 then
         v_rulings := v_rulings || dispatch._admit_round(p_workspace_id, v_open, v_now);
     end if;
+
+    for v_event in
+        select c.wake, s.decision
+        from unnest(v_rulings) as s
+        inner join unnest(v_candidates) as c on c.ord = s.ord
+        where (s.decision).outcome in ('deduplicated', 'rate_limited', 'blocked')
+        order by s.ord
+    loop
+        perform dispatch._record_gate_event(
+            p_workspace_id, v_now, (v_event.decision).reason_code::text, v_event.wake,
+            (v_event.decision).run_id, (v_event.decision).detail
+        );
+        if (v_event.decision).reason_code = 'paused' then
+            perform dispatch._remember_assignment(p_workspace_id, v_event.wake, v_now);
+        end if;
+    end loop;
 
     return query
     select
@@ -1609,16 +1637,25 @@ stable
 parallel safe
 set search_path = pg_catalog, pg_temp
 as $fn$
+declare
+    v_run uuid;
 begin
-    return null;
+    select d.run_id
+    into v_run
+    from dispatch.run_detail as d
+    where d.workspace_id = p_workspace_id
+        and d.idempotency_key = p_idempotency_key
+        and d.requested_at > p_at - dispatch.duplicate_window();
+    return v_run;
 end;
 $fn$;
 
 comment on function dispatch._find_duplicate(uuid, text, timestamptz) is
-$doc$Gate 4: give the run that makes a wake with this key a recent duplicate at p_at.
+$doc$Gate 4: give the run that makes a wake with this key a recent duplicate at p_at; NULL when
+none.
 
-Admits every wake: a key that is taken is found by its index at the insert.
-Errors: none.$doc$;
+Looks at every agent and status; a run exactly duplicate_window() old is left to the insert.
+Errors: none of its own; one of the read reaches the caller and nothing is written.$doc$;
 -- end sql/30_functions/admission/_find_duplicate.sql
 
 -- begin sql/30_functions/admission/_gate_wakes.sql
@@ -1776,20 +1813,89 @@ parallel safe
 set search_path = pg_catalog, pg_temp
 as $fn$
 begin
-    return false;
+    if not p_wake.coalesce
+        or 'coalesce' = any(p_wake.skip)
+        or num_nonnulls(p_wake.chat_session_id, p_wake.autopilot_run_id) > 0
+        or num_nonnulls(p_wake.parent_run_id, p_wake.rerun_of_run_id) > 0
+        or starts_with(p_wake.idempotency_key, 'task_comment:')
+    then
+        return false;
+    end if;
+    return exists (
+        select
+        from dispatch.run as r
+        inner join dispatch.run_detail as d
+            on d.workspace_id = r.workspace_id and d.run_id = r.id
+        where r.workspace_id = p_workspace_id
+            and d.workspace_id = p_workspace_id
+            and r.id = p_run_id
+            and r.agent_id = p_wake.agent_id
+            and r.issue_id = p_wake.issue_id
+            and r.status = 'queued'
+            and r.requested_at > p_at - dispatch.coalesce_window()
+            and d.reason = p_wake.reason
+            and dispatch._task_bucket(d.payload) = dispatch._task_bucket(p_wake.payload)
+            and num_nonnulls(d.chat_session_id, d.autopilot_run_id) = 0
+            and num_nonnulls(d.parent_run_id, d.rerun_of_run_id) = 0
+            and not coalesce(starts_with(d.idempotency_key, 'task_comment:'), false)
+    );
 end;
 $fn$;
 
 comment on function dispatch._may_coalesce(uuid, uuid, dispatch.wake, timestamptz) is
 $doc$Gate 5: tell whether a wake merges into the pair's queued run at p_at.
 
-Merges none: a wake that finds the pending slot taken is absorbed by gate 6.
-Errors: none.$doc$;
+Agent, reason, issue and task bucket must be equal and the run younger than coalesce_window()
+since its first request. Chat, autopilot, retry and rerun wakes and keys of comments merge with
+nothing. The caller holds the run row. Rule: assignment-wake-rate-limit, Where the gate sits.
+Errors: none of its own; one of the read reaches the caller and nothing is written.$doc$;
 -- end sql/30_functions/admission/_may_coalesce.sql
+
+-- begin sql/30_functions/admission/_merge_wake.sql
+-- The caller holds the run row FOR NO KEY UPDATE and has seen it queued under that lock, so the
+-- claim that takes it next reads what is written here. requested_at stays: the window is
+-- anchored at the first wake.
+create or replace function dispatch._merge_wake(
+    p_workspace_id uuid,
+    p_run_id uuid,
+    p_wake dispatch.wake,
+    p_now timestamptz
+)
+returns void
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+begin
+    perform dispatch._record_wake(p_workspace_id, p_run_id, p_wake, 'coalesced', p_now);
+    update dispatch.run_detail as d
+    set
+        payload = p_wake.payload,
+        coalesced_count = d.coalesced_count + 1,
+        originator_id = p_wake.originator_id,
+        accountable_id = p_wake.accountable_id,
+        attribution_source = p_wake.attribution_source,
+        evidence_kind = p_wake.evidence_kind,
+        evidence_id = p_wake.evidence_id
+    where d.workspace_id = p_workspace_id and d.run_id = p_run_id;
+    perform dispatch._notify_runtimes(array[p_wake.runtime_id]);
+end;
+$fn$;
+
+comment on function dispatch._merge_wake(uuid, uuid, dispatch.wake, timestamptz) is
+$doc$Merge a wake into a queued run: its payload and attribution replace the run's, and it is
+recorded.
+
+Actor, key, priority and the time of the request stay those of the first wake.
+Errors: none.$doc$;
+-- end sql/30_functions/admission/_merge_wake.sql
 
 -- begin sql/30_functions/admission/_next_round.sql
 -- Wakes that share a key, a pending slot or an allowance depend on each other, so the later one
 -- must see the earlier one decided. All others commute and may be written by one statement.
+-- Where an agent assigns, the assignments of others to the same task wait as well, since a
+-- merge relabels the run that the allowance counts.
 create or replace function dispatch._next_round(p_open dispatch._candidate[])
 returns integer[]
 language plpgsql
@@ -1802,27 +1908,29 @@ begin
         select r.ord
         from (
             select
-                c.ord,
-                row_number() over (
-                    partition by coalesce((c.wake).idempotency_key, c.run_id::text)
-                    order by c.ord
-                ) as key_rank,
-                row_number() over (
-                    partition by coalesce((c.wake).issue_id, c.run_id), (c.wake).agent_id
-                    order by c.ord
-                ) as slot_rank,
-                row_number() over (
-                    partition by case
+                w.ord,
+                row_number() over (partition by w.key order by w.ord) as key_rank,
+                row_number() over (partition by w.slot, w.agent_id order by w.ord) as slot_rank,
+                row_number() over (partition by w.task order by w.ord) as task_rank,
+                bool_or(w.is_bounded) over (partition by w.task) as is_task_bounded
+            from (
+                select
+                    c.ord,
+                    coalesce((c.wake).idempotency_key, c.run_id::text) as key,
+                    coalesce((c.wake).issue_id, c.run_id) as slot,
+                    (c.wake).agent_id,
+                    case
                         when (c.wake).reason = 'task_assigned'
-                            and (c.wake).payload -> 'actor_type' = '"agent"'
                             then coalesce((c.wake).payload ->> 'task_id', c.run_id::text)
                         else c.run_id::text
-                    end
-                    order by c.ord
-                ) as allowance_rank
-            from unnest(p_open) as c
+                    end as task,
+                    coalesce((c.wake).payload -> 'actor_type' = '"agent"', false) as is_bounded
+                from unnest(p_open) as c
+            ) as w
         ) as r
-        where r.key_rank = 1 and r.slot_rank = 1 and r.allowance_rank = 1
+        where r.key_rank = 1
+            and r.slot_rank = 1
+            and (r.task_rank = 1 or not r.is_task_bounded)
         order by r.ord
     );
 end;
@@ -2029,6 +2137,7 @@ declare
     v_absorbed dispatch._ruling[];
     v_c record;
     v_duplicate uuid;
+    v_verdict record;
 begin
     for v_c in
         select c.ord, c.wake
@@ -2067,12 +2176,17 @@ begin
             and not coalesce('allowance' = any((c.wake).skip), false)
         order by c.ord
     loop
-        if not dispatch._allowance_admits(p_workspace_id, v_c.wake, p_now) then
+        v_verdict := dispatch._allowance_verdict(p_workspace_id, v_c.wake, p_now);
+        if v_verdict.reason is not null and v_verdict.reason <> 'allowance_exhausted' then
+            perform dispatch._record_gate_event(
+                p_workspace_id, p_now, v_verdict.reason, v_c.wake, null, v_verdict.detail
+            );
+        elsif v_verdict.reason is not null then
             v_rulings := v_rulings || row(
                 v_c.ord,
                 row(
                     'rate_limited', 'allowance_exhausted', null, (v_c.wake).agent_id,
-                    (v_c.wake).source, null
+                    (v_c.wake).source, v_verdict.detail
                 )::dispatch.decision
             )::dispatch._ruling;
         end if;
@@ -2088,6 +2202,28 @@ allowance.
 Returns the decisions of those that a gate settled; the others are to be inserted.
 Errors: none.$doc$;
 -- end sql/30_functions/admission/_settle_wakes.sql
+
+-- begin sql/30_functions/admission/_task_bucket.sql
+create or replace function dispatch._task_bucket(p_payload jsonb)
+returns text
+language sql
+immutable
+parallel safe
+as $fn$
+select case
+    when coalesce(p_payload -> 'task_id', 'null') in ('null', '""') then 'taskless'
+    when jsonb_typeof(p_payload -> 'task_id') = 'string'
+        then 'task ' || (p_payload ->> 'task_id')
+end;
+$fn$;
+
+comment on function dispatch._task_bucket(jsonb) is
+$doc$Name the task of a payload for the comparison of two wakes; NULL merges with nothing.
+
+Absent, null and empty are one bucket, as is a payload that is no object; a task_id that is no
+string has none. Rule: assignment-wake-rate-limit, The predicate.
+Errors: none.$doc$;
+-- end sql/30_functions/admission/_task_bucket.sql
 
 -- begin sql/30_functions/admission/_without.sql
 create or replace function dispatch._without(
@@ -2163,40 +2299,9 @@ no JSON at all, is that text as a JSON string.
 Errors: none.$doc$;
 -- end sql/30_functions/admission/read_payload.sql
 
--- begin sql/30_functions/allowance/_allowance_admits.sql
-create or replace function dispatch._allowance_admits(
-    p_workspace_id uuid,
-    p_wake dispatch.wake,
-    p_at timestamptz
-)
-returns boolean
-language plpgsql
-stable
-parallel safe
-set search_path = pg_catalog, pg_temp
-as $fn$
-begin
-    if p_wake.reason <> 'task_assigned'
-        or p_wake.payload -> 'actor_type' is distinct from '"agent"'
-        or jsonb_typeof(p_wake.payload -> 'task_id') is distinct from 'string'
-    then
-        return true;
-    end if;
-    return dispatch._allowance_count(p_workspace_id, p_wake.payload ->> 'task_id', p_at)
-        < dispatch.allowance_limit();
-end;
-$fn$;
-
-comment on function dispatch._allowance_admits(uuid, dispatch.wake, timestamptz) is
-$doc$Tell whether gate 7 lets a wake pass: out of scope, or the allowance is not used up at
-p_at.
-
-In scope is an assignment by an agent that names its issue. Rule: assignment-wake-rate-limit,
-The predicate.
-Errors: none.$doc$;
--- end sql/30_functions/allowance/_allowance_admits.sql
-
 -- begin sql/30_functions/allowance/_allowance_count.sql
+-- A retry and a follow-up keep the payload of the run they follow, but no agent asked for them:
+-- a slot is held by the run that a wake made and by none that came after it.
 create or replace function dispatch._allowance_count(
     p_workspace_id uuid,
     p_task_id text,
@@ -2208,17 +2313,105 @@ stable
 parallel safe
 set search_path = pg_catalog, pg_temp
 as $fn$
+declare
+    v_count bigint;
 begin
-    return 0::bigint;
+    select count(*)
+    into v_count
+    from dispatch.run_detail as d
+    where d.workspace_id = p_workspace_id
+        and hashtextextended(d.payload ->> 'task_id', 0) = hashtextextended(p_task_id, 0)
+        and d.requested_at > p_at - dispatch.allowance_window()
+        and d.requested_at <= p_at
+        and d.reason = 'task_assigned'
+        and d.payload -> 'actor_type' = '"agent"'
+        and jsonb_typeof(d.payload -> 'task_id') = 'string'
+        and d.payload ->> 'task_id' = p_task_id
+        and num_nonnulls(d.parent_run_id, d.rerun_of_run_id) = 0
+        and not exists (
+            select
+            from dispatch.run_trigger as t
+            where t.workspace_id = p_workspace_id
+                and t.run_id = d.run_id
+                and t.seq = 1
+                and t.inherited
+        );
+    return v_count;
 end;
 $fn$;
 
 comment on function dispatch._allowance_count(uuid, text, timestamptz) is
-$doc$Gate 7: give how much of its assignment allowance an issue has used at p_at.
+$doc$Count the runs that agent-initiated assignment wakes of an issue made in the window that
+ends at p_at.
 
-Counts nothing, so every wake is admitted.
-Errors: none.$doc$;
+The window is half-open: a run exactly allowance_window() old is out of it, one of p_at is in.
+Status, agent, key and order do not matter. Rule: assignment-wake-rate-limit, Counting without
+new state.
+Errors: none of its own.$doc$;
 -- end sql/30_functions/allowance/_allowance_count.sql
+
+-- begin sql/30_functions/allowance/_allowance_verdict.sql
+-- The count is the one read that fails open: a broken read must not stop a legitimate wake. The
+-- exception block writes nothing inside, so it uses up no transaction id.
+create or replace function dispatch._allowance_verdict(
+    p_workspace_id uuid,
+    p_wake dispatch.wake,
+    p_at timestamptz,
+    out reason text,
+    out detail jsonb
+)
+language plpgsql
+stable
+parallel safe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_task_id constant text := p_wake.payload ->> 'task_id';
+    v_observed bigint;
+begin
+    if p_wake.reason <> 'task_assigned'
+        or p_wake.payload -> 'actor_type' is distinct from '"agent"'
+    then
+        return;
+    elsif jsonb_typeof(p_wake.payload -> 'task_id') is distinct from 'string'
+        or v_task_id = ''
+    then
+        reason := 'task_unattributed';
+        detail := jsonb_build_object('allowance', dispatch.allowance_limit());
+        return;
+    end if;
+    begin
+        v_observed := dispatch._allowance_count(p_workspace_id, v_task_id, p_at);
+    exception
+        when others then
+            if sqlstate like '40%' or sqlstate in ('57014', '0A000') then
+                raise;
+            end if;
+            reason := 'count_read_failed';
+            detail := jsonb_build_object(
+                'task_id', v_task_id, 'allowance', dispatch.allowance_limit(), 'error', sqlerrm
+            );
+            return;
+    end;
+    if v_observed >= dispatch.allowance_limit() then
+        reason := 'allowance_exhausted';
+        detail := jsonb_build_object(
+            'task_id', v_task_id, 'observed', v_observed,
+            'allowance', dispatch.allowance_limit()
+        );
+    end if;
+end;
+$fn$;
+
+comment on function dispatch._allowance_verdict(uuid, dispatch.wake, timestamptz) is
+$doc$Gate 7: judge a wake by the assignment allowance of its issue at p_at.
+
+reason is NULL when the wake passes unnoticed: not an assignment, not by an agent, or within the
+allowance. task_unattributed and count_read_failed pass as well and are counted;
+allowance_exhausted refuses. The order of the tests is part of the contract. Rule:
+assignment-wake-rate-limit, The predicate and Failure direction.
+Errors: those of class 40, 57014 and 0A000 only.$doc$;
+-- end sql/30_functions/allowance/_allowance_verdict.sql
 
 -- begin sql/30_functions/arguments/_check_count.sql
 create or replace function dispatch._check_count(p_name text, p_count integer)
@@ -7855,7 +8048,40 @@ Heard on commit, at most once a transaction and runtime; NULL elements are ignor
 Errors: none.$doc$;
 -- end sql/30_functions/maintenance/_notify_runtimes.sql
 
+-- begin sql/30_functions/pause/_check_pause_actor.sql
+create or replace function dispatch._check_pause_actor(
+    p_workspace_id uuid,
+    p_actor_type text,
+    p_actor_id uuid,
+    p_acting_run_id uuid
+)
+returns void
+language plpgsql
+stable
+parallel safe
+set search_path = pg_catalog, pg_temp
+as $fn$
+begin
+    perform dispatch._resolve_actor(
+        p_workspace_id, p_actor_type, p_actor_id, p_acting_run_id
+    );
+    if p_actor_type = 'agent' then
+        perform dispatch._raise(
+            'PD403', 'agents may not pause or resume', 'p_actor_type', 'act as a member.'
+        );
+    end if;
+end;
+$fn$;
+
+comment on function dispatch._check_pause_actor(uuid, text, uuid, uuid) is
+$doc$Refuse whoever may not pause or resume a workspace: agents, and users who are no members.
+
+Errors: PD400 as _resolve_actor; PD403 actor is an agent or no member.$doc$;
+-- end sql/30_functions/pause/_check_pause_actor.sql
+
 -- begin sql/30_functions/pause/_pause_verdict.sql
+-- A stop switch that opens when it cannot be read is none, so this read fails closed. The
+-- exception block writes nothing inside, so it uses up no transaction id.
 create or replace function dispatch._pause_verdict(p_workspace_id uuid)
 returns dispatch.reason_code
 language plpgsql
@@ -7868,14 +8094,235 @@ begin
         return 'paused'::dispatch.reason_code;
     end if;
     return null;
+exception
+    when others then
+        if sqlstate like '40%' or sqlstate in ('57014', '0A000') then
+            raise;
+        end if;
+        return 'pause_unreadable'::dispatch.reason_code;
 end;
 $fn$;
 
 comment on function dispatch._pause_verdict(uuid) is
-$doc$Give the code with which gate 3 blocks a wake; NULL when the workspace is not paused.
+$doc$Gate 3: give the code with which a pause blocks a wake; NULL when the workspace is not
+paused.
 
-Errors: none.$doc$;
+A state that cannot be read blocks as pause_unreadable. Rule: assignment-wake-rate-limit,
+Failure direction.
+Errors: those of class 40, 57014 and 0A000 only.$doc$;
 -- end sql/30_functions/pause/_pause_verdict.sql
+
+-- begin sql/30_functions/pause/_remember_assignment.sql
+-- One record an issue: a later assignment replaces an earlier one, a stale writer replaces
+-- nothing.
+create or replace function dispatch._remember_assignment(
+    p_workspace_id uuid,
+    p_wake dispatch.wake,
+    p_now timestamptz
+)
+returns void
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+begin
+    if p_wake.reason <> 'task_assigned' or p_wake.issue_id is null then
+        return;
+    end if;
+    insert into dispatch.deferred_assignment as o (
+        workspace_id, issue_id, agent_id, assignment_generation, actor_type, actor_id,
+        created_at, originator_id, accountable_id, attribution_source, delegated_from_run_id,
+        squad_id, handoff_note
+    )
+    select
+        i.workspace_id, i.id, p_wake.agent_id, i.assignment_generation, p_wake.actor_type,
+        p_wake.actor_id, p_now, p_wake.originator_id, p_wake.accountable_id,
+        p_wake.attribution_source, p_wake.delegated_from_run_id, p_wake.squad_id,
+        p_wake.handoff_note
+    from dispatch.issue as i
+    where i.workspace_id = p_workspace_id
+        and i.id = p_wake.issue_id
+        and i.assignee_id = coalesce(p_wake.squad_id, p_wake.agent_id)
+        and (
+            p_wake.idempotency_key is null
+            or p_wake.idempotency_key = format(
+                'task_assigned:%s:%s:%s', i.id, p_wake.agent_id, i.assignment_generation
+            )
+        )
+    on conflict (workspace_id, issue_id) do update
+    set
+        agent_id = excluded.agent_id,
+        assignment_generation = excluded.assignment_generation,
+        actor_type = excluded.actor_type,
+        actor_id = excluded.actor_id,
+        created_at = excluded.created_at,
+        resolved_at = null,
+        resolution = null,
+        originator_id = excluded.originator_id,
+        accountable_id = excluded.accountable_id,
+        attribution_source = excluded.attribution_source,
+        delegated_from_run_id = excluded.delegated_from_run_id,
+        squad_id = excluded.squad_id,
+        handoff_note = excluded.handoff_note
+    where o.resolved_at is not null
+        or o.assignment_generation < excluded.assignment_generation
+        or (
+            o.assignment_generation = excluded.assignment_generation
+            and o.actor_id is null
+            and excluded.actor_id is not null
+        );
+end;
+$fn$;
+
+comment on function dispatch._remember_assignment(uuid, dispatch.wake, timestamptz) is
+$doc$Keep an assignment that a pause refused for replay when the pause ends.
+
+Only while the issue is still assigned as the wake says, at the generation of its key. Replaces
+a record that is resolved, of a lower generation, or of the same one without an actor. Rule:
+admission 7.4.
+Errors: none.$doc$;
+-- end sql/30_functions/pause/_remember_assignment.sql
+
+-- begin sql/30_functions/pause/_replay_assignment.sql
+create or replace function dispatch._replay_assignment(
+    p_old dispatch.deferred_assignment,
+    p_issue dispatch.issue
+)
+returns boolean
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_wake dispatch.wake;
+    v_decision dispatch.decision;
+    v_resolution text := 'dropped';
+    v_now timestamptz;
+begin
+    if p_issue.id is not null
+        and p_issue.assignee_id = coalesce(p_old.squad_id, p_old.agent_id)
+        and p_issue.assignment_generation = p_old.assignment_generation
+    then
+        v_wake := dispatch._issue_wake(
+            p_issue, p_old.agent_id, p_old.squad_id, 'assign', p_old.actor_type, p_old.actor_id,
+            null, p_old.handoff_note
+        );
+        v_wake.originator_id := p_old.originator_id;
+        v_wake.accountable_id := p_old.accountable_id;
+        v_wake.attribution_source := p_old.attribution_source;
+        v_wake.delegated_from_run_id := p_old.delegated_from_run_id;
+        if p_old.attribution_source is not null then
+            v_wake.skip := array['attribution'];
+        end if;
+        select d.outcome, d.reason_code, d.run_id, d.agent_id, d.source, d.detail
+        into v_decision
+        from dispatch._admit_wakes(p_old.workspace_id, array[v_wake]) as d;
+        v_resolution := case
+            when v_decision.outcome in ('queued', 'coalesced', 'absorbed', 'deduplicated')
+                then 'replayed'
+            when v_decision.outcome = 'blocked'
+                and v_decision.reason_code not in ('paused', 'pause_unreadable')
+                then 'dropped'
+        end;
+    end if;
+    if v_resolution is null then
+        return false;
+    end if;
+    v_now := dispatch.clock();
+    update dispatch.deferred_assignment as o
+    set resolved_at = v_now, resolution = v_resolution
+    where o.workspace_id = p_old.workspace_id
+        and o.issue_id = p_old.issue_id
+        and o.assignment_generation = p_old.assignment_generation
+        and o.resolved_at is null;
+    return found;
+end;
+$fn$;
+
+comment on function dispatch._replay_assignment(
+    dispatch.deferred_assignment, dispatch.issue
+) is
+$doc$Take one remembered assignment through admission again; true when that resolved it.
+
+Dropped when the issue is gone, unassigned, assigned to another or assigned anew since, or when
+its agent may not be woken. It stays when the allowance or another pause refuses it. p_issue is
+the issue as it stands, NULL when it is gone.
+Errors: as _admit_wakes.$doc$;
+-- end sql/30_functions/pause/_replay_assignment.sql
+
+-- begin sql/30_functions/pause/_replay_assignments.sql
+-- A paused workspace is left alone before anything is locked: a resume that is under way would
+-- skip what is locked here, and then nobody would replay it.
+-- Locks: the records, skip locked, so that a resume and a tick share the work; then each issue
+-- FOR KEY SHARE, its agent and its runs, as every admission. All issues are locked before the
+-- first admission, since agents and runs come after issues.
+create or replace function dispatch._replay_assignments(p_workspace_id uuid, p_max integer)
+returns integer
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_records uuid[];
+    v_issues dispatch.issue[];
+    v_issue dispatch.issue;
+    v_old dispatch.deferred_assignment;
+    v_done integer := 0;
+begin
+    if dispatch._pause_verdict(p_workspace_id) is not null then
+        return 0;
+    end if;
+    v_records := array(
+        select o.issue_id
+        from dispatch.deferred_assignment as o
+        where o.workspace_id = p_workspace_id and o.resolved_at is null
+        order by o.created_at, o.issue_id
+        limit p_max
+        for update skip locked
+    );
+    v_issues := array(
+        select i
+        from dispatch.issue as i
+        where i.workspace_id = p_workspace_id and i.id = any(v_records)
+        order by i.id
+        for key share
+    );
+    for v_old in
+        select
+            o.workspace_id, o.issue_id, o.agent_id, o.assignment_generation, o.actor_type,
+            o.actor_id, o.created_at, o.resolved_at, o.resolution, o.originator_id,
+            o.accountable_id, o.attribution_source, o.delegated_from_run_id, o.squad_id,
+            o.handoff_note
+        from dispatch.deferred_assignment as o
+        where o.workspace_id = p_workspace_id and o.issue_id = any(v_records)
+        order by o.created_at, o.issue_id
+    loop
+        v_issue := null;
+        select
+            i.workspace_id, i.id, i.number, i.title, i.status, i.priority, i.assignee_type,
+            i.assignee_id, i.assignment_generation, i.creator_type, i.creator_id,
+            i.origin_type, i.origin_id, i.parent_id, i.stage, i.created_at, i.updated_at
+        into v_issue
+        from unnest(v_issues) as i
+        where i.id = v_old.issue_id;
+        if dispatch._replay_assignment(v_old, v_issue) then
+            v_done := v_done + 1;
+        end if;
+    end loop;
+    return v_done;
+end;
+$fn$;
+
+comment on function dispatch._replay_assignments(uuid, integer) is
+$doc$Take remembered assignments of a workspace through admission again, oldest first; p_max
+NULL means all. Returns how many were resolved, 0 in a workspace that is paused or may be.
+
+Rule: admission 7.4.
+Errors: as _admit_wakes.$doc$;
+-- end sql/30_functions/pause/_replay_assignments.sql
 
 -- begin sql/30_functions/pause/_workspace_is_paused.sql
 create or replace function dispatch._workspace_is_paused(p_workspace_id uuid)
@@ -7898,6 +8345,115 @@ $doc$Tell whether a pause of the workspace is open: the one place that reads it.
 
 Errors: none.$doc$;
 -- end sql/30_functions/pause/_workspace_is_paused.sql
+
+-- begin sql/30_functions/pause/pause_workspace.sql
+create or replace function dispatch.pause_workspace(
+    p_workspace_id uuid,
+    p_actor_type text,
+    p_actor_id uuid default null,
+    p_acting_run_id uuid default null,
+    p_reason text default null
+)
+returns boolean
+language plpgsql
+volatile
+parallel unsafe
+security definer
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_now timestamptz;
+    v_id constant uuid := dispatch._uuid_v7(dispatch._uuid_tick());
+begin
+    perform dispatch._require_workspace(p_workspace_id);
+    if p_reason is null or char_length(btrim(p_reason, E' \t\n\r')) not between 1 and 500 then
+        perform dispatch._raise(
+            'PD400', 'pause reason missing or too long', 'p_reason', '1 to 500 characters.'
+        );
+    end if;
+    perform dispatch._check_pause_actor(
+        p_workspace_id, p_actor_type, p_actor_id, p_acting_run_id
+    );
+    v_now := dispatch.clock();
+    insert into dispatch.workspace_pause (
+        workspace_id, id, reason, paused_at, paused_by_type, paused_by_id
+    )
+    values (
+        p_workspace_id, v_id, btrim(p_reason, E' \t\n\r'), v_now, p_actor_type, p_actor_id
+    )
+    on conflict (workspace_id) where released_at is null do nothing;
+    return found;
+end;
+$fn$;
+
+comment on function dispatch.pause_workspace(uuid, text, uuid, uuid, text) is
+$doc$Stop admission, claims, reclaim and promotion in a workspace; true when this call paused
+it.
+
+p_reason has 1 to 500 characters after trimming. A repeat keeps the first record and is false.
+Runs are left as they are: what is in hand may be started, completed and failed. Assignments
+made meanwhile are stored and remembered for replay. Members and the system may, agents may not.
+Rule: admission 7.1.
+Errors: PD400 missing or malformed argument; PD403 actor is an agent or no member; PD404
+workspace not found.$doc$;
+-- end sql/30_functions/pause/pause_workspace.sql
+
+-- begin sql/30_functions/pause/resume_workspace.sql
+create or replace function dispatch.resume_workspace(
+    p_workspace_id uuid,
+    p_actor_type text,
+    p_actor_id uuid default null,
+    p_acting_run_id uuid default null,
+    p_reason text default null
+)
+returns boolean
+language plpgsql
+volatile
+parallel unsafe
+security definer
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_now timestamptz;
+begin
+    perform dispatch._require_workspace(p_workspace_id);
+    if char_length(btrim(p_reason, E' \t\n\r')) > 500 then
+        perform dispatch._raise(
+            'PD400', 'resume reason too long', 'p_reason', 'at most 500 characters.'
+        );
+    end if;
+    perform dispatch._check_pause_actor(
+        p_workspace_id, p_actor_type, p_actor_id, p_acting_run_id
+    );
+    v_now := dispatch.clock();
+    update dispatch.workspace_pause as p
+    set
+        released_at = v_now,
+        released_by_type = p_actor_type,
+        released_by_id = p_actor_id,
+        release_reason = nullif(btrim(p_reason, E' \t\n\r'), '')
+    where p.workspace_id = p_workspace_id and p.released_at is null;
+    if not found then
+        return false;
+    end if;
+    perform dispatch._replay_assignments(p_workspace_id, null);
+    perform dispatch._notify_runtimes(array(
+        select r.id from dispatch.runtime as r where r.workspace_id = p_workspace_id
+    ));
+    return true;
+end;
+$fn$;
+
+comment on function dispatch.resume_workspace(uuid, text, uuid, uuid, text) is
+$doc$End a workspace's pause; true when this call ended it.
+
+In the same transaction the assignments that the pause refused are replayed, oldest first,
+through all gates; nothing else is queued, and what waited in the queue is claimed in its order.
+p_reason may be NULL or blank, at most 500 characters. Members and the system may, agents may
+not. Rule: admission 7.1 and 7.4.
+Errors: PD400 missing or malformed argument; PD403 actor is an agent or no member; PD404
+workspace not found; PD409 pending slot contended.$doc$;
+-- end sql/30_functions/pause/resume_workspace.sql
 
 -- begin sql/30_functions/predicate/_check_given.sql
 create or replace function dispatch._check_given(p_names text[], p_are_given boolean[])
@@ -8894,6 +9450,93 @@ Errors: PD400 missing or all-zero id, or a transaction stricter than READ COMMIT
 transaction_isolation).$doc$;
 -- end sql/30_functions/recovery/recover_runtime.sql
 
+-- begin sql/30_functions/telemetry/_gate_metric.sql
+create or replace function dispatch._gate_metric(p_reason text)
+returns text
+language sql
+immutable
+parallel safe
+as $fn$
+select case
+    when p_reason in ('allowance_exhausted', 'count_read_failed', 'task_unattributed')
+        then 'assignment_rate_limit'
+    when p_reason in ('duplicate_recent', 'duplicate_key') then 'run_dedup'
+    when p_reason in ('paused', 'pause_unreadable') then 'pause'
+    when p_reason = 'coalesced' then 'coalesce'
+    when p_reason = 'already_active' then 'pending_slot'
+    else 'refused'
+end;
+$fn$;
+
+comment on function dispatch._gate_metric(text) is
+$doc$Name the counter under which a gate's reason is counted.
+
+Errors: none.$doc$;
+-- end sql/30_functions/telemetry/_gate_metric.sql
+
+-- begin sql/30_functions/telemetry/_record_gate_event.sql
+-- Insert-only, since one counter row would make every refusal wait for the one before it. The
+-- row commits and rolls back with the caller's transaction.
+create or replace function dispatch._record_gate_event(
+    p_workspace_id uuid,
+    p_at timestamptz,
+    p_reason text,
+    p_wake dispatch.wake,
+    p_run_id uuid,
+    p_detail jsonb
+)
+returns void
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_id constant uuid := dispatch._uuid_v7(dispatch._uuid_tick());
+begin
+    insert into dispatch.gate_event (
+        workspace_id, id, at, metric, reason, agent_id, issue_id, run_id, actor_type, actor_id,
+        detail
+    )
+    select
+        w.id, v_id, p_at, dispatch._gate_metric(p_reason), p_reason, p_wake.agent_id,
+        p_wake.issue_id, p_run_id, p_wake.actor_type, p_wake.actor_id,
+        coalesce(p_detail, '{}')
+    from dispatch.workspace as w
+    where w.id = p_workspace_id;
+    if p_reason in (
+        'allowance_exhausted', 'count_read_failed', 'task_unattributed', 'duplicate_key'
+    ) then
+        raise warning using
+            message = case p_reason
+                when 'allowance_exhausted' then 'assignment allowance exhausted'
+                when 'count_read_failed' then 'assignment allowance not readable'
+                when 'task_unattributed' then 'assignment names no issue'
+                else 'idempotency key taken'
+            end,
+            detail = coalesce(p_detail, '{}') || jsonb_strip_nulls(jsonb_build_object(
+                'agent_id', p_wake.agent_id,
+                'actor_id', case
+                    when jsonb_typeof(p_wake.payload -> 'actor_id') = 'string'
+                        then p_wake.payload ->> 'actor_id'
+                    else p_wake.actor_id::text
+                end
+            ));
+    end if;
+end;
+$fn$;
+
+comment on function dispatch._record_gate_event(
+    uuid, timestamptz, text, dispatch.wake, uuid, jsonb
+) is
+$doc$Record that a gate refused a wake, found it to be a duplicate, or admitted it blindly.
+
+The three reasons of the allowance and duplicate_key raise one WARNING each, whose DETAIL is
+p_detail with agent_id and the acting actor_id as JSON. A workspace that does not exist has no
+record.
+Errors: none.$doc$;
+-- end sql/30_functions/telemetry/_record_gate_event.sql
+
 -- begin sql/30_functions/wakes/_check_wake.sql
 -- One function for all arguments, since each call of a function with a pinned path costs the
 -- hot path some microseconds.
@@ -9461,6 +10104,61 @@ comment on trigger run_keep_terminal on dispatch.run is
 $doc$Keeps terminal runs as they are; links may still be cleared.$doc$;
 -- end sql/40_triggers/run_keep_terminal.sql
 
+-- begin sql/50_views/gate_counters.sql
+-- The names are written out, since a view calls functions as its reader, who may call no
+-- private one.
+create or replace view dispatch.gate_counters as
+with known as (
+    select k.metric, k.reason
+    from (
+        values
+            ('assignment_rate_limit', 'allowance_exhausted'),
+            ('assignment_rate_limit', 'count_read_failed'),
+            ('assignment_rate_limit', 'task_unattributed'),
+            ('run_dedup', 'duplicate_recent'),
+            ('run_dedup', 'duplicate_key'),
+            ('pause', 'paused'),
+            ('pause', 'pause_unreadable'),
+            ('coalesce', 'coalesced'),
+            ('pending_slot', 'already_active'),
+            ('refused', 'invocation_not_allowed'),
+            ('refused', 'target_unavailable'),
+            ('refused', 'agent_runtime_required'),
+            ('refused', 'runtime_offline'),
+            ('refused', 'runtime_unusable'),
+            ('refused', 'attribution_blocked'),
+            ('refused', 'agent_not_runnable'),
+            ('refused', 'self_trigger_suppressed'),
+            ('refused', 'internal_error')
+    ) as k (metric, reason)
+),
+counted as (
+    select e.metric, e.reason, count(*) as value
+    from dispatch.gate_event as e
+    group by e.metric, e.reason
+    union all
+    select t.metric, t.reason, t.value
+    from dispatch.gate_total as t
+    union all
+    select
+        case g.outcome when 'coalesced' then 'coalesce' else 'pending_slot' end,
+        case g.outcome when 'coalesced' then 'coalesced' else 'already_active' end,
+        g.count
+    from dispatch.run_trigger as g
+    where g.outcome in ('coalesced', 'absorbed') and not g.inherited
+)
+select k.metric, k.reason, coalesce(sum(c.value), 0)::bigint as value
+from known as k
+left join counted as c on c.metric = k.metric and c.reason = k.reason
+group by k.metric, k.reason;
+
+comment on view dispatch.gate_counters is
+$doc$How often each gate acted, over all workspaces, pruned records included.
+
+Wakes that were queued or deferred are in no row; rows of what never happened have the
+value 0.$doc$;
+-- end sql/50_views/gate_counters.sql
+
 -- begin sql/50_views/queue_depth.sql
 create or replace view dispatch.queue_depth as
 select
@@ -9671,7 +10369,8 @@ to dispatch_service, dispatch_worker, dispatch_operator, dispatch_reader;
 -- Views read their tables as their owner, but call the clock and the constants as the reader.
 grant select on
     dispatch.runs,
-    dispatch.queue_depth
+    dispatch.queue_depth,
+    dispatch.gate_counters
 to dispatch_service, dispatch_operator, dispatch_reader;
 grant execute on function
     dispatch.clock,
@@ -9757,6 +10456,12 @@ grant execute on function
 to dispatch_worker;
 grant execute on function dispatch.cancel_run
 to dispatch_service, dispatch_worker, dispatch_operator;
+
+-- A pause is decided by hand, so the service that writes issues has no part in it.
+grant execute on function
+    dispatch.pause_workspace,
+    dispatch.resume_workspace
+to dispatch_operator;
 
 -- Recovery.
 grant execute on function

@@ -164,6 +164,8 @@ values
         'integer'
     ),
     ('recover_runtime', 'p_workspace_id uuid, p_runtime_id uuid', 'SETOF dispatch.transition'),
+    ('pause_workspace', 'p_workspace_id uuid, $actor, [p_reason text]', 'boolean'),
+    ('resume_workspace', 'p_workspace_id uuid, $actor, [p_reason text]', 'boolean'),
     ('clock', '', 'timestamp with time zone');
 
 -- After p_actor_type, which has no default, p_actor_id and p_acting_run_id have one, and so an

@@ -223,8 +223,13 @@ class AsyncDispatch:
     promote_deferred = _method(_calls.promote_deferred)
     recover_runtime = _method(_calls.recover_runtime)
 
+    # Pause
+    pause_workspace = _method(_calls.pause_workspace)
+    resume_workspace = _method(_calls.resume_workspace)
+
     # Reading
     queue_depth = _method(_calls.queue_depth)
+    gate_counters = _method(_calls.gate_counters)
     clock = _method(_calls.clock)
     allowance_limit = _method(_calls.allowance_limit)
     allowance_window = _method(_calls.allowance_window)

@@ -206,3 +206,12 @@ class QueueDepth:
     status: RunStatus
     runs: int
     oldest_requested_at: dt.datetime
+
+
+@dataclass(frozen=True, slots=True)
+class GateCounter:
+    """How often a gate acted for one reason, over all workspaces and since the beginning."""
+
+    metric: str
+    reason: str
+    value: int

@@ -264,6 +264,12 @@ create table dispatch.deferred_assignment (
     created_at timestamptz not null,
     resolved_at timestamptz,
     resolution text,
+    originator_id uuid,
+    accountable_id uuid,
+    attribution_source text,
+    delegated_from_run_id uuid,
+    squad_id uuid,
+    handoff_note text,
     constraint deferred_assignment_pkey primary key (workspace_id, issue_id),
     constraint deferred_assignment_resolution_known check (
         resolution in ('replayed', 'dropped')

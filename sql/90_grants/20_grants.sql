@@ -81,7 +81,8 @@ to dispatch_service, dispatch_worker, dispatch_operator, dispatch_reader;
 -- Views read their tables as their owner, but call the clock and the constants as the reader.
 grant select on
     dispatch.runs,
-    dispatch.queue_depth
+    dispatch.queue_depth,
+    dispatch.gate_counters
 to dispatch_service, dispatch_operator, dispatch_reader;
 grant execute on function
     dispatch.clock,
@@ -167,6 +168,12 @@ grant execute on function
 to dispatch_worker;
 grant execute on function dispatch.cancel_run
 to dispatch_service, dispatch_worker, dispatch_operator;
+
+-- A pause is decided by hand, so the service that writes issues has no part in it.
+grant execute on function
+    dispatch.pause_workspace,
+    dispatch.resume_workspace
+to dispatch_operator;
 
 -- Recovery.
 grant execute on function

@@ -18,6 +18,7 @@ declare
     ]::dispatch.run_status[];
     v_holders uuid[];
     v_held record;
+    v_outcome dispatch.outcome;
     v_rulings dispatch._ruling[] := '{}'::dispatch._ruling[];
 begin
     v_holders := array(
@@ -54,10 +55,12 @@ begin
             and (c.wake).issue_id = r.issue_id
             and (c.wake).fire_at is null
     loop
+        v_outcome := 'absorbed';
+        if dispatch._may_coalesce(p_workspace_id, v_held.run_id, v_held.wake, p_now) then
+            v_outcome := 'coalesced';
+            perform dispatch._merge_wake(p_workspace_id, v_held.run_id, v_held.wake, p_now);
         -- A retry or a follow-up that finds the slot taken hands its wakes over by itself.
-        if (v_held.wake).parent_run_id is null
-            and not coalesce('record' = any((v_held.wake).skip), false)
-        then
+        elsif not coalesce('record' = any((v_held.wake).skip), false) then
             perform dispatch._record_wake(
                 p_workspace_id, v_held.run_id, v_held.wake, 'absorbed', p_now
             );
@@ -65,8 +68,9 @@ begin
         v_rulings := v_rulings || row(
             v_held.ord,
             row(
-                'absorbed', 'already_active', v_held.run_id, (v_held.wake).agent_id,
-                (v_held.wake).source, null
+                v_outcome,
+                case v_outcome when 'coalesced' then 'coalesced' else 'already_active' end,
+                v_held.run_id, (v_held.wake).agent_id, (v_held.wake).source, null
             )::dispatch.decision
         )::dispatch._ruling;
     end loop;
@@ -75,7 +79,8 @@ end;
 $fn$;
 
 comment on function dispatch._absorb_wakes(uuid, dispatch._candidate[], timestamptz) is
-$doc$Gate 6: record each wake whose issue and agent have a queued or dispatched run on that run.
+$doc$Gates 5 and 6: merge each wake whose issue and agent have a queued or dispatched run into
+that run, or record it there.
 
 Returns the decisions of the wakes that it settled, none for the others.
 Errors: none.$doc$;

@@ -16,6 +16,7 @@ declare
     v_open dispatch._candidate[];
     v_round integer[];
     v_rulings dispatch._ruling[];
+    v_event record;
 begin
     perform dispatch._lock_agents(
         p_workspace_id, array(select distinct w.agent_id from unnest(p_wakes) as w)
@@ -52,6 +53,22 @@ begin
     if cardinality(v_open) = 1 then
         v_rulings := v_rulings || dispatch._admit_round(p_workspace_id, v_open, v_now);
     end if;
+
+    for v_event in
+        select c.wake, s.decision
+        from unnest(v_rulings) as s
+        inner join unnest(v_candidates) as c on c.ord = s.ord
+        where (s.decision).outcome in ('deduplicated', 'rate_limited', 'blocked')
+        order by s.ord
+    loop
+        perform dispatch._record_gate_event(
+            p_workspace_id, v_now, (v_event.decision).reason_code::text, v_event.wake,
+            (v_event.decision).run_id, (v_event.decision).detail
+        );
+        if (v_event.decision).reason_code = 'paused' then
+            perform dispatch._remember_assignment(p_workspace_id, v_event.wake, v_now);
+        end if;
+    end loop;
 
     return query
     select

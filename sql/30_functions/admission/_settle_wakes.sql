@@ -15,6 +15,7 @@ declare
     v_absorbed dispatch._ruling[];
     v_c record;
     v_duplicate uuid;
+    v_verdict record;
 begin
     for v_c in
         select c.ord, c.wake
@@ -53,12 +54,17 @@ begin
             and not coalesce('allowance' = any((c.wake).skip), false)
         order by c.ord
     loop
-        if not dispatch._allowance_admits(p_workspace_id, v_c.wake, p_now) then
+        v_verdict := dispatch._allowance_verdict(p_workspace_id, v_c.wake, p_now);
+        if v_verdict.reason is not null and v_verdict.reason <> 'allowance_exhausted' then
+            perform dispatch._record_gate_event(
+                p_workspace_id, p_now, v_verdict.reason, v_c.wake, null, v_verdict.detail
+            );
+        elsif v_verdict.reason is not null then
             v_rulings := v_rulings || row(
                 v_c.ord,
                 row(
                     'rate_limited', 'allowance_exhausted', null, (v_c.wake).agent_id,
-                    (v_c.wake).source, null
+                    (v_c.wake).source, v_verdict.detail
                 )::dispatch.decision
             )::dispatch._ruling;
         end if;
