@@ -10,12 +10,14 @@ stable
 parallel safe
 set search_path = pg_catalog, pg_temp
 as $fn$
+declare
+    v_fresh constant uuid[] := dispatch._fresh_runtimes(p_workspace_id, p_runtime_ids, p_now);
 begin
     return array(
         select distinct d.agent_id
         from (
             select r.agent_id
-            from unnest(p_runtime_ids) as rt (id)
+            from unnest(v_fresh) as rt (id)
             cross join lateral (
                 select s.agent_id, s.fire_at
                 from dispatch.run as s
@@ -42,7 +44,7 @@ end;
 $fn$;
 
 comment on function dispatch._due_agents(uuid, uuid[], timestamptz, integer) is
-$doc$Give the agents of the p_max deferred runs on these runtimes that are longest due at p_now
-and whose pending slot is free.
+$doc$Give the agents of the p_max deferred runs on those of these runtimes that are fresh that
+are longest due at p_now and whose pending slot is free.
 
 Errors: none.$doc$;

@@ -43,7 +43,7 @@ begin
         where d.workspace_id = p_workspace_id and d.issue_id = p_issue_id
         order by d.run_id
     );
-    -- A run that is written twice in one transaction checks its foreign keys, so its agent first.
+    -- A run written twice in one transaction checks its foreign keys: its agent first.
     perform dispatch._lock_run_owners(p_workspace_id, v_runs);
     v_now := dispatch.clock();
     v_cancelled := dispatch._cancel_runs(p_workspace_id, v_runs, 'issue deleted', v_now);

@@ -32,7 +32,8 @@ begin
             select r.id from dispatch.runtime as r where r.workspace_id = p_workspace_id
         );
     end if;
-    v_agents := dispatch._due_agents(p_workspace_id, v_runtimes, dispatch.clock(), p_max);
+    v_now := dispatch.clock();
+    v_agents := dispatch._due_agents(p_workspace_id, v_runtimes, v_now, p_max);
     if cardinality(v_agents) = 0 then
         return 0;
     end if;
