@@ -45,6 +45,7 @@ begin
     if cardinality(v_fresh) = 0 or dispatch._workspace_is_paused(p_workspace_id) then
         return;
     end if;
+    perform dispatch._drop_superseded(p_workspace_id, v_agents, v_now);
     if p_agent_id is null then
         if cardinality(v_due) > 0 then
             perform dispatch._promote_due(p_workspace_id, v_fresh, v_due, 500, v_now);

@@ -42,6 +42,7 @@ begin
     if dispatch._workspace_is_paused(p_workspace_id) then
         return 0;
     end if;
+    perform dispatch._drop_superseded(p_workspace_id, v_agents, v_now);
     return dispatch._promote_due(
         p_workspace_id,
         dispatch._fresh_runtimes(p_workspace_id, v_runtimes, v_now),
