@@ -47,7 +47,6 @@ THROWAWAY_SETTINGS: Mapping[str, str] = {
 }
 
 START_SECONDS = 60.0
-ORPHAN_SECONDS = 15.0
 SHORT_FOLDER = Path("/tmp")  # noqa: S108 a socket's path may have at most 107 bytes
 
 
@@ -161,6 +160,7 @@ class EmbeddedServer:
         self._owner_pid = os.getpid()
         try:
             self._make_home()
+            self._watch()
             self._make_readable()
             self._make_cluster()
             self._launch()
@@ -184,14 +184,15 @@ class EmbeddedServer:
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     self._process.wait(timeout=_reaper.SHUTDOWN_SECONDS)
             self._process = None
-        if self._reaper is not None:
-            with contextlib.suppress(BrokenPipeError):
-                self._reaper.communicate(b"done")
-            self._reaper = None
         if self._home is not None:
-            shutil.rmtree(self._home, ignore_errors=True)
+            _reaper.remove(self._home, self.data_dir)
             self._home = None
             self._data_dir = None
+        if self._reaper is not None:
+            self._tell_reaper(b"\ndone")
+            with contextlib.suppress(BrokenPipeError):
+                self._reaper.communicate()
+            self._reaper = None
 
     def __enter__(self) -> EmbeddedServer:
         return self.start()
@@ -228,6 +229,30 @@ class EmbeddedServer:
         self._home = Path(tempfile.mkdtemp(prefix="pgdispatch-", dir=parent))
         self._hand_over(self._home)
         self._data_dir = (self._given or self._home / "data").resolve()
+
+    def _watch(self) -> None:
+        """Start the process that clears up when this one dies, whatever it dies of."""
+        self._reaper = subprocess.Popen(
+            [
+                sys.executable,
+                "-I",
+                "-S",
+                _reaper.__file__,
+                str(self.data_dir),
+                str(self._home),
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            start_new_session=True,
+        )
+
+    def _tell_reaper(self, word: bytes) -> None:
+        assert self._reaper is not None and self._reaper.stdin is not None  # noqa: S101
+        with contextlib.suppress(BrokenPipeError):
+            self._reaper.stdin.write(word)
+            self._reaper.stdin.flush()
 
     def _make_readable(self) -> None:
         """Copy the binaries to a folder of ours when the account cannot run them in place."""
@@ -313,13 +338,11 @@ class EmbeddedServer:
         pid_file = self.data_dir / "postmaster.pid"
         if not Path("/proc/self/cwd").exists() or not pid_file.exists():
             return
-        with contextlib.suppress(IndexError):
-            number = pid_file.read_text().splitlines()[0].strip()
-            if number.isdigit() and not _reaper.serves(int(number), self.data_dir):
-                deadline = time.monotonic() + ORPHAN_SECONDS
-                while self._processes() and time.monotonic() < deadline:
-                    time.sleep(0.05)
-        if living := self._processes():
+        if _reaper.postmaster(self.data_dir) is None:
+            _reaper.wait_until(
+                lambda: not _reaper.occupants(self.data_dir), _reaper.ORPHAN_SECONDS
+            )
+        if living := _reaper.occupants(self.data_dir):
             numbers = ", ".join(str(pid) for pid in sorted(living))
             raise EmbeddedServerError(
                 f"a server already runs in {self.data_dir} (process {numbers}): "
@@ -327,11 +350,6 @@ class EmbeddedServer:
             )
         logger.warning("stale pid file removed", extra={"data_dir": str(self.data_dir)})
         pid_file.unlink()
-
-    def _processes(self) -> list[int]:
-        """Number the processes that work in the data folder: a server and its children."""
-        numbers = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
-        return [pid for pid in numbers if _reaper.serves(pid, self.data_dir)]
 
     def _launch(self) -> None:
         assert self._home is not None  # noqa: S101
@@ -357,22 +375,7 @@ class EmbeddedServer:
                 start_new_session=True,
                 **self._identity(),
             )
-        self._reaper = subprocess.Popen(
-            [
-                sys.executable,
-                "-I",
-                "-S",
-                _reaper.__file__,
-                str(self._process.pid),
-                str(self.data_dir),
-                str(self._home),
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            cwd="/",
-            start_new_session=True,
-        )
+        self._tell_reaper(str(self._process.pid).encode())
         self._wait_until_ready()
         if self._tcp and self._given is not None:
             self._renew_password()

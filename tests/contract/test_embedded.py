@@ -212,6 +212,72 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         EmbeddedServer()
 
 
+def test_a_kill_while_the_data_folder_is_made_leaves_nothing() -> None:
+    """The program dies between its folder and its server, as by an impatient runner."""
+    program = textwrap.dedent(
+        """
+        import sys
+        from pgdispatch.embedded import EmbeddedServer
+        server = EmbeddedServer(durable=False)
+        make = server._make_cluster
+        def interrupted():
+            make()
+            print(server.data_dir.parent, server._reaper.pid, flush=True)
+            sys.stdin.read()
+        server._make_cluster = interrupted
+        server.start()
+        """
+    )
+    child = subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with child:
+        assert child.stdout is not None
+        folder, reaper = child.stdout.readline().split()
+        child.kill()
+        child.wait(timeout=SECONDS)
+        wait_for_end(int(reaper))
+        assert not Path(folder).exists()
+
+
+def test_a_refused_second_server_does_not_stop_the_first(place: Path) -> None:
+    """Not even when its process is killed: it has no server of its own to clear up."""
+    with EmbeddedServer(place / "data", durable=False) as first:
+        program = textwrap.dedent(
+            """
+            import os, signal, sys
+            from pgdispatch.embedded import EmbeddedServer
+            server = EmbeddedServer(sys.argv[1], durable=False)
+            def refused():
+                print(server._reaper.pid, flush=True)
+                os.kill(os.getpid(), signal.SIGKILL)
+            server._make_cluster = refused
+            server.start()
+            """
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", program, str(place / "data")],
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == -signal.SIGKILL
+        wait_for_end(int(done.stdout))
+        assert ask(first, "select 1") == 1
+
+
+def test_a_killed_server_is_cleared_up() -> None:
+    """Its children outlive it for a moment, and would write into a folder being removed."""
+    server = EmbeddedServer(durable=False).start()
+    folder = server.data_dir.parent
+    os.kill(server.pid, signal.SIGKILL)
+    server.stop()
+    assert not folder.exists()
+
+
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM, None])
 def test_it_ends_with_its_process(end: signal.Signals | None) -> None:
     """A kill, a termination and a plain exit: the server stops and its folder goes."""

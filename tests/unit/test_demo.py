@@ -84,7 +84,7 @@ def test_the_analysis_counts_alike_whatever_the_block(
     monkeypatch.setattr(analysis, "BLOCK_BYTES", block)
     path = tmp_path / "file"
     path.write_bytes(data)
-    assert analysis.describe(path) == {
+    assert analysis.describe(str(path)) == {
         "lines": data.count(b"\n"),
         "words": len(data.split()),
         "bytes": len(data),

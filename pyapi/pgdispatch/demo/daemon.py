@@ -150,7 +150,10 @@ class Daemon:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _turn(self) -> list[ClaimedRun]:
-        """Report what ended and claim what is next; give the runs that were started."""
+        """Report what ended and claim what is next; give the runs that were started.
+
+        A report that does not apply needs nothing more: the run is somebody else's.
+        """
         ended = list(self._ended)
         good = [each.report() for each in ended if each.is_good]
         bad = [each.report() for each in ended if not each.is_good]

@@ -20,7 +20,7 @@ from pgdispatch.demo.world import World
 from pgdispatch.types import QueueDepth, RunStatus
 
 LATEST = 6
-LINE_SECONDS = 1.0
+LINE_SECONDS = 2.0
 BAR_WIDTH = 40
 
 

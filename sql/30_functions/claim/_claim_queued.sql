@@ -85,6 +85,7 @@ begin
                             and e.status = 'queued'
                             and e.issue_id is null
                             and e.lane <> e.id
+                            and e.runtime_id = any(p_runtime_ids)
                         order by e.priority desc, e.requested_at, e.id
                         limit 1
                     ))

@@ -1,0 +1,409 @@
+"""Generated programs of wakes, claims and reports agree with the model after every step."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections import Counter
+from datetime import datetime, timedelta
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from tests.concurrency.support import Fleet, Row, payloads, rows
+from tests.property.model import ACTIVE, TERMINAL, Answer, Queue, Run
+from tests.support.servers import NOON, Database
+
+CAPACITIES = {0: 1, 1: 3}
+EVERYBODY = list(CAPACITIES)
+ISSUES = CHATS = 2
+
+STATE = """
+select
+    r.id, r.status::text, r.claim_no, r.attempt, r.max_attempts, r.priority, r.requested_at,
+    case when r.status = 'deferred' then r.fire_at end as fire_at, r.lease_expires_at as lease
+from dispatch.runs as r
+where r.workspace_id = %s
+"""
+
+BROKEN = """
+select 'capacity' as rule from dispatch.run as r
+inner join dispatch.agent as a on a.workspace_id = r.workspace_id and a.id = r.agent_id
+where r.workspace_id = %(ws)s
+    and r.status in ('dispatched', 'waiting_local_directory', 'running')
+group by a.id, a.max_concurrent_runs having count(*) > a.max_concurrent_runs
+union all
+select 'lane' from dispatch.run as r
+where r.workspace_id = %(ws)s
+    and r.status in ('dispatched', 'waiting_local_directory', 'running')
+group by r.agent_id, r.lane having count(*) > 1
+union all
+select 'slot' from dispatch.run as r
+where r.workspace_id = %(ws)s
+    and r.status in ('queued', 'dispatched') and r.issue_id is not null
+group by r.agent_id, r.issue_id having count(*) > 1
+"""
+
+picks = st.integers(0, 15)
+stale = st.sampled_from([0, 0, 0, 0, 0, 1])
+leases = st.sampled_from([None, None, timedelta(seconds=20), timedelta(minutes=5)])
+reasons = st.sampled_from(["timeout", "timeout", "runtime_offline", "agent_error.unknown"])
+sets = st.sampled_from([[0], [1], [0, 1], [0, 1]])
+
+
+class Program(RuleBasedStateMachine):
+    """Makes each call in the database and in the model, and compares."""
+
+    def __init__(self, db: Database) -> None:
+        super().__init__()
+        self.db = db
+        self.connection = db.connect()
+        self.now = db.set_clock(NOON)
+        self.queue = Queue(CAPACITIES, self.now)
+        self.ids: dict[int, uuid.UUID] = {}
+        self.fleet = Fleet(
+            uuid.uuid4(), uuid.uuid4(), uuid.uuid4(), tuple(uuid.uuid4() for _ in EVERYBODY)
+        )
+        self.runtimes = [self.fleet.runtime, uuid.uuid4()]
+        self._make()
+        self.issues = self.fleet.issues(self.connection, ISSUES)
+        self.chats = [uuid.uuid4() for _ in range(CHATS)]
+
+    def _make(self) -> None:
+        fleet, connection = self.fleet, self.connection
+        fleet.call(connection, "put_workspace", name="Acme")
+        fleet.call(connection, "put_member", user_id=fleet.owner, name="Ana")
+        for agent in EVERYBODY:
+            home = self.runtimes[agent]
+            fleet.call(connection, "put_runtime", runtime_id=home, daemon_id="daemon-1")
+            fleet.call(
+                connection,
+                "put_agent",
+                agent_id=fleet.agents[agent],
+                name=f"agent {agent}",
+                owner_id=fleet.owner,
+                runtime_id=home,
+                max_concurrent_runs=CAPACITIES[agent],
+            )
+        fleet.call(connection, "heartbeat", runtime_ids=self.runtimes)
+
+    def teardown(self) -> None:
+        """Leave nothing to the next program."""
+        self.connection.close()
+
+    # Helpers
+
+    def pick(self, number: int) -> Run:
+        """Choose a run, rather one that has not ended."""
+        live = [run for run in self.queue.runs if run.status not in TERMINAL]
+        pool = live if live and number < 12 else self.queue.runs
+        return pool[number % len(pool)]
+
+    def learn(self, run: Run | None, found: uuid.UUID | None) -> None:
+        """Note the id of a run that the model expects, or see that it is the one known."""
+        assert (run is None) == (found is None)
+        if run is not None and found is not None:
+            assert self.ids.setdefault(run.order, found) == found
+            assert list(self.ids.values()).count(found) == 1
+
+    def report(self, run: Run, back: int) -> Row:
+        """Name a run and its claim, or an older claim of it."""
+        return {"run_id": self.ids[run.order], "claim_no": run.claim_no - back}
+
+    def check(self, run: Run, answer: Row, wanted: Answer) -> None:
+        """Compare the answer of a transition."""
+        assert (answer["applied"], answer["reason"]) == (wanted.applied, wanted.reason)
+        assert (answer["status"], answer["claim_no"]) == (run.status, run.claim_no)
+        assert answer["run_id"] == self.ids[run.order]
+        self.learn(run.retry, answer["retry_run_id"])
+        self.learn(run.follow_up, answer["follow_up_run_id"])
+
+    def check_claimed(
+        self, claimed: list[Row], wanted: list[Run], again: list[Run] | None = None
+    ) -> None:
+        """Compare what a claim handed out, with the wakes that it delivers."""
+        assert {row["run_id"] for row in claimed} == {self.ids[run.order] for run in wanted}
+        assert len(claimed) == len(wanted)
+        by_id = {row["run_id"]: row for row in claimed}
+        for run in wanted:
+            row = by_id[self.ids[run.order]]
+            assert row["claim_no"] == run.claim_no
+            assert row["attempt"] == run.attempt
+            assert row["reclaimed"] == (run in (again or []))
+            assert Counter(payload["n"] for payload in payloads([row])) == run.wakes
+
+    def runtimes_of(self, agents: list[int]) -> list[uuid.UUID]:
+        """Name the runtimes of agents."""
+        return [self.runtimes[agent] for agent in agents]
+
+    # Rules
+
+    @rule(
+        agent=st.sampled_from(EVERYBODY),
+        lane=st.sampled_from(["issue 0", "issue 0", "issue 1", "chat 0", "chat 1", "none 0"]),
+        payload=st.integers(0, 2),
+        priority=st.sampled_from([0, 0, 2, 4]),
+        key=st.sampled_from([None, "a", "b"]),
+        delay=st.sampled_from([None, None, None, -5, 30, 100]),
+        max_attempts=st.sampled_from([1, 2, 2, 3]),
+    )
+    def wake(
+        self,
+        agent: int,
+        lane: str,
+        payload: int,
+        priority: int,
+        key: str | None,
+        delay: int | None,
+        max_attempts: int,
+    ) -> None:
+        """Queue a wake; keys only where no slot decides before them."""
+        kind, number = lane.split()
+        issue = int(number) if kind == "issue" else None
+        chat = int(number) if kind == "chat" else None
+        given: dict[str, Any] = {
+            "issue": issue,
+            "chat": chat,
+            "payload": payload,
+            "priority": priority,
+            "key": key if kind == "chat" else None,
+            "fire_at": None if delay is None else self.now + timedelta(seconds=delay),
+            "max_attempts": max_attempts,
+        }
+        outcome, run = self.queue.wake(self.now, agent, **given)
+        answer = self.fleet.wake(
+            self.connection,
+            self.fleet.agents[agent],
+            payload={"n": payload},
+            priority=priority,
+            idempotency_key=given["key"],
+            issue_id=None if issue is None else self.issues[issue],
+            chat_session_id=None if chat is None else self.chats[chat],
+            fire_at=given["fire_at"],
+            coalesce=False,
+            max_attempts=max_attempts,
+        )
+        assert answer["outcome"] == outcome
+        self.learn(run, answer["run_id"])
+
+    @rule(agent=st.sampled_from(EVERYBODY))
+    def claim_run(self, agent: int) -> None:
+        """Claim one run of an agent."""
+        claimed = self.fleet.claim(self.connection, self.fleet.agents[agent])
+        self.check_claimed(claimed, self.queue.claim(self.now, [agent], 1, 1))
+
+    @rule(
+        agents=sets,
+        most=st.integers(0, 4),
+        per_agent=st.integers(1, 3),
+        start=st.booleans(),
+        lease=leases,
+    )
+    def claim_runs(
+        self,
+        agents: list[int],
+        most: int,
+        per_agent: int,
+        start: bool,
+        lease: timedelta | None,
+    ) -> None:
+        """Claim for runtimes: what is due, what went stale, then what waits."""
+        claimed = self.fleet.call(
+            self.connection,
+            "claim_runs",
+            runtime_ids=self.runtimes_of(agents),
+            max=most,
+            per_agent=per_agent,
+            start=start,
+            lease=lease,
+        )
+        again: list[Run] = []
+        fresh: list[Run] = []
+        if most:
+            self.queue.promote(self.now, agents)
+            kept = {} if start or lease is None else {"lease": lease}
+            again = self.queue.reclaim(self.now, agents, most, **kept)
+            fresh = self.queue.claim(
+                self.now, agents, most - len(again), per_agent, start=start, lease=lease
+            )
+        self.check_claimed(claimed, again + fresh, again)
+
+    @rule(agents=sets, most=st.integers(1, 3))
+    def reclaim_runs(self, agents: list[int], most: int) -> None:
+        """Reclaim alone."""
+        claimed = self.fleet.call(
+            self.connection, "reclaim_runs", runtime_ids=self.runtimes_of(agents), max=most
+        )
+        again = self.queue.reclaim(self.now, agents, most)
+        self.check_claimed(claimed, again, again)
+
+    @rule(agents=sets)
+    def promote_deferred(self, agents: list[int]) -> None:
+        """Promote alone."""
+        moved = self.fleet.one(
+            self.connection, "promote_deferred", runtime_ids=self.runtimes_of(agents)
+        )["promote_deferred"]
+        assert moved == len(self.queue.promote(self.now, agents))
+
+    @precondition(lambda self: self.queue.runs)
+    @rule(number=picks, back=stale, lease=leases)
+    def start_run(self, number: int, back: int, lease: timedelta | None) -> None:
+        """Start a run."""
+        run = self.pick(number)
+        report = self.report(run, back)
+        wanted = self.queue.start(run, report["claim_no"], self.now, lease)
+        answer = self.fleet.one(self.connection, "start_run", **report, lease=lease)
+        self.check(run, answer, wanted)
+
+    @precondition(lambda self: self.queue.runs)
+    @rule(number=picks, back=stale)
+    def wait_run(self, number: int, back: int) -> None:
+        """Let a run wait."""
+        run = self.pick(number)
+        report = self.report(run, back)
+        wanted = self.queue.wait(run, report["claim_no"], self.now)
+        answer = self.fleet.one(self.connection, "wait_run", **report, wait_reason="busy")
+        self.check(run, answer, wanted)
+
+    @precondition(lambda self: self.queue.runs)
+    @rule(number=picks, back=stale, lease=leases)
+    def extend_lease(self, number: int, back: int, lease: timedelta | None) -> None:
+        """Prolong a lease."""
+        run = self.pick(number)
+        report = self.report(run, back)
+        wanted = self.queue.extend(run, report["claim_no"], self.now, lease)
+        answer = self.fleet.one(self.connection, "extend_lease", **report, lease=lease)
+        self.check(run, answer, wanted)
+
+    @precondition(lambda self: self.queue.runs)
+    @rule(number=picks, back=stale)
+    def requeue_run(self, number: int, back: int) -> None:
+        """Give a claim back."""
+        run = self.pick(number)
+        report = self.report(run, back)
+        wanted = self.queue.requeue(run, report["claim_no"])
+        self.check(run, self.fleet.one(self.connection, "requeue_run", **report), wanted)
+
+    @precondition(lambda self: self.queue.runs)
+    @rule(number=picks, back=stale, delay=st.sampled_from([-10, 0, 20, 100]))
+    def defer_run(self, number: int, back: int, delay: int) -> None:
+        """Put a run off; a deferred retry of an issue has rules of its own."""
+        run = self.pick(number)
+        if run.is_retry and run.issue is not None:
+            return
+        report = self.report(run, back)
+        until = self.now + timedelta(seconds=delay)
+        wanted = self.queue.defer(run, report["claim_no"], self.now, until)
+        answer = self.fleet.one(self.connection, "defer_run", **report, until=until)
+        self.check(run, answer, wanted)
+
+    @precondition(lambda self: self.queue.runs)
+    @rule(number=picks, back=stale, result=st.sampled_from([None, 1]))
+    def complete_run(self, number: int, back: int, result: int | None) -> None:
+        """Complete a run, or repeat that."""
+        run = self.pick(number)
+        report = self.report(run, back)
+        wanted = self.queue.complete(run, report["claim_no"], result)
+        stored = None if result is None else {"n": result}
+        answer = self.fleet.one(self.connection, "complete_run", **report, result=stored)
+        self.check(run, answer, wanted)
+
+    @precondition(lambda self: self.queue.runs)
+    @rule(number=picks, back=stale, reason=reasons)
+    def fail_run(self, number: int, back: int, reason: str) -> None:
+        """Fail a run, or repeat that."""
+        run = self.pick(number)
+        report = self.report(run, back)
+        wanted = self.queue.fail(run, report["claim_no"], self.now, reason)
+        answer = self.fleet.one(self.connection, "fail_run", **report, failure_reason=reason)
+        self.check(run, answer, wanted)
+
+    @precondition(lambda self: self.queue.runs)
+    @rule(number=picks)
+    def cancel_run(self, number: int) -> None:
+        """Cancel a run."""
+        run = self.pick(number)
+        wanted = self.queue.cancel(run)
+        answer = self.fleet.one(
+            self.connection, "cancel_run", run_id=self.ids[run.order], actor_type="system"
+        )
+        self.check(run, answer, wanted)
+
+    @rule(agent=st.sampled_from(EVERYBODY))
+    def recover_runtime(self, agent: int) -> None:
+        """Fail what a daemon had in hand."""
+        answers = self.fleet.call(
+            self.connection, "recover_runtime", runtime_id=self.runtimes[agent]
+        )
+        lost = self.queue.recover(agent, self.now)
+        by_id = {answer["run_id"]: answer for answer in answers}
+        assert set(by_id) == {self.ids[run.order] for run in lost}
+        for run in lost:
+            self.check(run, by_id[self.ids[run.order]], Answer(True))
+
+    @rule(seconds=st.sampled_from([1, 30, 45, 46, 90, 91, 120, 151]), beat=st.booleans())
+    def advance(self, seconds: int, beat: bool) -> None:
+        """Let time pass, with or without a heartbeat at its end."""
+        self.now = self.db.set_clock(self.now + timedelta(seconds=seconds))
+        if beat:
+            self.fleet.call(self.connection, "heartbeat", runtime_ids=self.runtimes)
+            self.queue.seen_at = dict.fromkeys(EVERYBODY, self.now)
+
+    # What holds after every step
+
+    @invariant()
+    def agrees(self) -> None:
+        """Every run stands where the model has it."""
+        found = {
+            row.pop("id"): row for row in rows(self.connection, STATE, [self.fleet.workspace])
+        }
+        wanted = {self.ids[run.order]: standing(run) for run in self.queue.runs}
+        assert found == wanted
+
+    @invariant()
+    def keeps_its_promises(self) -> None:
+        """Capacity, lanes and slots hold in the table itself."""
+        assert rows(self.connection, BROKEN, {"ws": self.fleet.workspace}) == []
+
+
+def standing(run: Run) -> dict[str, int | str | datetime | None]:
+    """Give a run of the model as the database shows it."""
+    return {
+        "status": run.status,
+        "claim_no": run.claim_no,
+        "attempt": run.attempt,
+        "max_attempts": run.max_attempts,
+        "priority": run.priority,
+        "requested_at": run.requested_at,
+        "fire_at": run.fire_at if run.status == "deferred" else None,
+        "lease": run.lease if run.status in ACTIVE else None,
+    }
+
+
+def test_generated_programs_agree_with_the_model(db: Database) -> None:
+    """The same programs each time; PGDISPATCH_PROGRAMS=N makes N others, for a search."""
+    asked = os.environ.get("PGDISPATCH_PROGRAMS")
+
+    class Bound(Program):
+        def __init__(self) -> None:
+            super().__init__(db)
+
+    run_state_machine_as_test(
+        Bound,
+        settings=settings(
+            max_examples=int(asked or 60),
+            stateful_step_count=40,
+            deadline=None,
+            database=None,
+            derandomize=asked is None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
