@@ -24,6 +24,8 @@ from pgdispatch.types import (
     QueueDepth,
     ReasonCode,
     RunStatus,
+    Swept,
+    Ticked,
     Transition,
 )
 
@@ -45,6 +47,8 @@ __all__ = [
     "ReasonCode",
     "RunStatus",
     "SchemaMismatch",
+    "Swept",
+    "Ticked",
     "Transition",
     "__version__",
 ]

@@ -206,3 +206,19 @@ class QueueDepth:
     status: RunStatus
     runs: int
     oldest_requested_at: dt.datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """How many rows one sweep has handled."""
+
+    sweep: str
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ticked:
+    """How many rows one step of a tick has handled."""
+
+    step: str
+    rows: int

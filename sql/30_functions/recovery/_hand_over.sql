@@ -1,6 +1,7 @@
 -- The caller holds the target's run row, or has just inserted it. Rows that were merged or
 -- absorbed elsewhere are marked, so that they are counted where they were decided and nowhere
--- else.
+-- else. A run may get the same wakes along two ways, by a rerun and by the retry of one run; a
+-- wake that it has already is not added again.
 create or replace function dispatch._hand_over(
     p_workspace_id uuid,
     p_from_run_id uuid,
@@ -14,6 +15,17 @@ parallel unsafe
 set search_path = pg_catalog, pg_temp
 as $fn$
 begin
+    update dispatch.run_trigger as o
+    set count = greatest(o.count, t.count), last_at = greatest(o.last_at, t.last_at)
+    from dispatch.run_trigger as t
+    where not p_is_owed_only
+        and t.workspace_id = p_workspace_id
+        and t.run_id = p_from_run_id
+        and o.workspace_id = p_workspace_id
+        and o.run_id = p_to_run_id
+        and o.inherited
+        and dispatch._is_same_wake(o, t)
+        and t.count > o.count;
     insert into dispatch.run_trigger (
         workspace_id, run_id, seq, at, last_at, outcome, source, reason, payload,
         idempotency_key, comment_id, actor_type, actor_id, originator_id, accountable_id,
@@ -33,7 +45,17 @@ begin
     from dispatch.run_trigger as t
     where t.workspace_id = p_workspace_id
         and t.run_id = p_from_run_id
-        and (not p_is_owed_only or t.count > t.delivered_count);
+        and case
+            when p_is_owed_only then t.count > t.delivered_count
+            else not exists (
+                select
+                from dispatch.run_trigger as o
+                where o.workspace_id = p_workspace_id
+                    and o.run_id = p_to_run_id
+                    and o.inherited
+                    and dispatch._is_same_wake(o, t)
+            )
+        end;
     -- What was handed over is not owed here any more.
     update dispatch.run_trigger as t
     set delivered_count = t.count

@@ -1,5 +1,6 @@
 -- Locks: run rows, skip locked. The caller holds the agents FOR UPDATE, so no enqueue takes a
--- slot between the look at it and the update.
+-- slot between the look at it and the update. A run that could not be promoted for longer than
+-- a queued run may wait counts as due from then on, else the next sweep would take it at once.
 create or replace function dispatch._promote_due(
     p_workspace_id uuid,
     p_runtime_ids uuid[],
@@ -60,7 +61,11 @@ begin
     );
     foreach v_run in array v_promoted loop
         update dispatch.run as r
-        set status = 'queued'
+        set
+            status = 'queued',
+            fire_at = case
+                when r.fire_at < p_now - dispatch.queued_ttl() then p_now else r.fire_at
+            end
         where r.workspace_id = p_workspace_id and r.id = v_run;
     end loop;
     perform dispatch._notify_runtimes(array(

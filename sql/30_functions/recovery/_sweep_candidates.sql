@@ -65,6 +65,7 @@ begin
                     and d.status = 'deferred'
                     and d.fire_at < p_now - dispatch.reconnect_grace()
                     and d.attempt > 1
+                    and d.claim_no = 0
                     and dispatch._is_child_of(p_workspace_id, d.id, 'runtime_offline')
                 order by d.fire_at
                 limit p_max
@@ -115,6 +116,7 @@ is alive or lost for longer than reconnect_grace(), and waiting runs whose lease
 running: a run whose own lease has run out, or older than running_timeout() on a runtime lost
 for longer than the grace. offline: any active run of a runtime that is offline and lost for
 longer than the grace. queued: older than queued_ttl() since the request, or since it was due;
-never the retry of a lost runtime. reconnect: such a retry, due for longer than the grace, whose
-runtime is not fresh. Rule: issue-to-run 4.
+never the retry of a lost runtime. reconnect: such a retry, due for longer than the grace and
+never claimed, whose runtime is not fresh; what a daemon has put off waits on. Rule: issue-to-run
+4.
 Errors: none.$doc$;

@@ -1,5 +1,6 @@
--- Locks: the run's issue and agent, then the pair's waiting runs by id. The gates are asked
--- before anything is cancelled, so that a refusal leaves what is queued alone.
+-- Locks: the run's issue, its agent FOR UPDATE, so that no enqueue takes the slot meanwhile, then
+-- the pair's waiting runs by id. The gates are asked before anything is cancelled, and not again
+-- afterwards, so that a refusal leaves what is queued alone.
 create or replace function dispatch.rerun(
     p_workspace_id uuid,
     p_run_id uuid,
@@ -19,7 +20,7 @@ declare
     v_wake dispatch.wake;
     v_gated dispatch._candidate;
     v_decision dispatch.decision;
-    v_replaced uuid[];
+    v_waiting uuid[] := '{}'::uuid[];
     v_now timestamptz;
 begin
     perform dispatch._check_ids(
@@ -28,7 +29,7 @@ begin
     v_user := dispatch._resolve_actor(
         p_workspace_id, p_actor_type, p_actor_id, p_acting_run_id
     );
-    perform dispatch._lock_run_owners(p_workspace_id, array[p_run_id]);
+    perform dispatch._lock_run_owners(p_workspace_id, array[p_run_id], true);
     v_wake := dispatch._rerun_wake(
         p_workspace_id, p_run_id, p_actor_type, p_actor_id, p_acting_run_id
     );
@@ -48,17 +49,18 @@ begin
     select g.ord, g.run_id, g.code, g.wake
     into v_gated
     from dispatch._gate_wakes(p_workspace_id, array[v_wake], v_now) as g;
-    v_replaced := '{}'::uuid[];
-    if v_gated.code is null and v_wake.issue_id is not null then
-        v_replaced := dispatch._waiting_runs(p_workspace_id, v_wake.agent_id, v_wake.issue_id);
-        perform dispatch._cancel_runs(p_workspace_id, v_replaced, 'replaced by a rerun', v_now);
+    if v_gated.code is null then
+        v_wake := v_gated.wake;
+        v_wake.skip := v_wake.skip || array['agent', 'attribution', 'pause'];
+        v_waiting := dispatch._waiting_runs(p_workspace_id, v_wake.agent_id, v_wake.issue_id);
+        perform dispatch._cancel_runs(p_workspace_id, v_waiting, 'replaced by a rerun', v_now);
     end if;
     select d.outcome, d.reason_code, d.run_id, d.agent_id, d.source, d.detail
     into v_decision
     from dispatch._admit_wakes(p_workspace_id, array[v_wake]) as d;
     if v_decision.outcome = 'queued' then
         perform dispatch._inherit_wakes(
-            p_workspace_id, array[p_run_id] || array_remove(v_replaced, p_run_id),
+            p_workspace_id, array[p_run_id] || array_remove(v_waiting, p_run_id),
             v_decision.run_id
         );
     end if;

@@ -30,10 +30,13 @@ begin
         runs := 0;
         foreach v_workspace in array v_workspaces loop
             exit when runs >= p_max;
+            v_now := dispatch.clock();
             if sweep = 'runtimes' then
-                v_now := dispatch.clock();
                 runs := runs + dispatch._sweep_runtimes(v_workspace, p_max - runs, v_now);
-            elsif sweep = 'queued' and dispatch._workspace_is_paused(v_workspace) then
+            elsif sweep = 'queued' and (
+                dispatch._workspace_is_paused(v_workspace)
+                or dispatch._resumed_since(v_workspace, v_now - dispatch.queued_ttl())
+            ) then
                 continue;
             else
                 runs := runs + dispatch._sweep_runs(v_workspace, sweep, p_max - runs);
@@ -50,8 +53,11 @@ handled.
 
 In this order: runtimes (set offline), dispatched, running, offline, queued, reconnect; the
 first that fits names the failure. Each handles at most p_max rows; p_only names the one to run.
-Runs of a silent runtime are kept for reconnect_grace(); a running run is never ended while its
-runtime is alive, unless its own lease has run out; what a paused workspace has queued does not
-expire. Any number of callers may sweep at once. Rule: issue-to-run 4.
+Runs of a silent runtime are kept for reconnect_grace(), and a running run is never ended while
+its runtime is alive, but a waiting run, and a running one that was started with a lease, end
+once their lease has run out. What a workspace has queued does not expire while it is paused, nor
+within queued_ttl() of the resume; what expires takes its wakes with it. Any number of callers
+may sweep at once; in one transaction with promotions or other sweeps a caller may be chosen as
+the victim of a deadlock. Rule: issue-to-run 4.
 Errors: PD400 p_max below 1, an unknown sweep, or a transaction stricter than READ COMMITTED
 (COLUMN transaction_isolation).$doc$;
