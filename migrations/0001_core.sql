@@ -809,6 +809,12 @@ create table dispatch.deferred_assignment (
     created_at timestamptz not null,
     resolved_at timestamptz,
     resolution text,
+    originator_id uuid,
+    accountable_id uuid,
+    attribution_source text,
+    delegated_from_run_id uuid,
+    squad_id uuid,
+    handoff_note text,
     constraint deferred_assignment_pkey primary key (workspace_id, issue_id),
     constraint deferred_assignment_resolution_known check (
         resolution in ('replayed', 'dropped')
@@ -1264,6 +1270,7 @@ as $fn$
 declare
     v_holders uuid[];
     v_held record;
+    v_outcome dispatch.outcome;
     v_rulings dispatch._ruling[] := '{}'::dispatch._ruling[];
 begin
     v_holders := array(
@@ -1300,10 +1307,12 @@ begin
             and (c.wake).issue_id = r.issue_id
             and (c.wake).fire_at is null
     loop
+        v_outcome := 'absorbed';
+        if dispatch._may_coalesce(p_workspace_id, v_held.run_id, v_held.wake, p_now) then
+            v_outcome := 'coalesced';
+            perform dispatch._merge_wake(p_workspace_id, v_held.run_id, v_held.wake, p_now);
         -- A retry or a follow-up that finds the slot taken hands its wakes over by itself.
-        if (v_held.wake).parent_run_id is null
-            and not coalesce('record' = any((v_held.wake).skip), false)
-        then
+        elsif not coalesce('record' = any((v_held.wake).skip), false) then
             perform dispatch._record_wake(
                 p_workspace_id, v_held.run_id, v_held.wake, 'absorbed', p_now
             );
@@ -1311,8 +1320,9 @@ begin
         v_rulings := v_rulings || row(
             v_held.ord,
             row(
-                'absorbed', 'already_active', v_held.run_id, (v_held.wake).agent_id,
-                (v_held.wake).source, null
+                v_outcome,
+                case v_outcome when 'coalesced' then 'coalesced' else 'already_active' end,
+                v_held.run_id, (v_held.wake).agent_id, (v_held.wake).source, null
             )::dispatch.decision
         )::dispatch._ruling;
     end loop;
@@ -1321,7 +1331,8 @@ end;
 $fn$;
 
 comment on function dispatch._absorb_wakes(uuid, dispatch._candidate[], timestamptz) is
-$doc$Gate 6: record each wake whose issue and agent have a queued or dispatched run on that run.
+$doc$Gates 5 and 6: merge each wake whose issue and agent have a queued or dispatched run into
+that run, or record it there.
 
 Returns the decisions of the wakes that it settled, none for the others.
 Errors: none.$doc$;
@@ -1457,6 +1468,7 @@ declare
     v_open dispatch._candidate[];
     v_round integer[];
     v_rulings dispatch._ruling[];
+    v_event record;
 begin
     perform dispatch._lock_agents(
         p_workspace_id, array(select distinct w.agent_id from unnest(p_wakes) as w)
@@ -1493,6 +1505,22 @@ begin
     if cardinality(v_open) = 1 then
         v_rulings := v_rulings || dispatch._admit_round(p_workspace_id, v_open, v_now);
     end if;
+
+    for v_event in
+        select c.wake, s.decision
+        from unnest(v_rulings) as s
+        inner join unnest(v_candidates) as c on c.ord = s.ord
+        where (s.decision).outcome in ('deduplicated', 'rate_limited', 'blocked')
+        order by s.ord
+    loop
+        perform dispatch._record_gate_event(
+            p_workspace_id, v_now, (v_event.decision).reason_code::text, v_event.wake,
+            (v_event.decision).run_id, (v_event.decision).detail
+        );
+        if (v_event.decision).reason_code = 'paused' then
+            perform dispatch._remember_assignment(p_workspace_id, v_event.wake, v_now);
+        end if;
+    end loop;
 
     return query
     select
@@ -1596,16 +1624,25 @@ stable
 parallel safe
 set search_path = pg_catalog, pg_temp
 as $fn$
+declare
+    v_run uuid;
 begin
-    return null;
+    select d.run_id
+    into v_run
+    from dispatch.run_detail as d
+    where d.workspace_id = p_workspace_id
+        and d.idempotency_key = p_idempotency_key
+        and d.requested_at > p_at - dispatch.duplicate_window();
+    return v_run;
 end;
 $fn$;
 
 comment on function dispatch._find_duplicate(uuid, text, timestamptz) is
-$doc$Gate 4: give the run that makes a wake with this key a recent duplicate at p_at.
+$doc$Gate 4: give the run that makes a wake with this key a recent duplicate at p_at; NULL when
+none.
 
-Admits every wake: a key that is taken is found by its index at the insert.
-Errors: none.$doc$;
+Looks at every agent and status; a run exactly duplicate_window() old is left to the insert.
+Errors: none of its own; one of the read reaches the caller and nothing is written.$doc$;
 -- end sql/30_functions/admission/_find_duplicate.sql
 
 -- begin sql/30_functions/admission/_gate_wakes.sql
@@ -1763,20 +1800,88 @@ parallel safe
 set search_path = pg_catalog, pg_temp
 as $fn$
 begin
-    return false;
+    if not p_wake.coalesce
+        or 'coalesce' = any(p_wake.skip)
+        or num_nonnulls(p_wake.chat_session_id, p_wake.autopilot_run_id) > 0
+        or num_nonnulls(p_wake.parent_run_id, p_wake.rerun_of_run_id) > 0
+        or starts_with(p_wake.idempotency_key, 'task_comment:')
+    then
+        return false;
+    end if;
+    return exists (
+        select
+        from dispatch.run as r
+        inner join dispatch.run_detail as d
+            on d.workspace_id = r.workspace_id and d.run_id = r.id
+        where r.workspace_id = p_workspace_id
+            and d.workspace_id = p_workspace_id
+            and r.id = p_run_id
+            and r.agent_id = p_wake.agent_id
+            and r.issue_id = p_wake.issue_id
+            and r.status = 'queued'
+            and r.requested_at > p_at - dispatch.coalesce_window()
+            and d.reason = p_wake.reason
+            and dispatch._task_bucket(d.payload) = dispatch._task_bucket(p_wake.payload)
+            and num_nonnulls(d.chat_session_id, d.autopilot_run_id) = 0
+            and num_nonnulls(d.parent_run_id, d.rerun_of_run_id) = 0
+            and not coalesce(starts_with(d.idempotency_key, 'task_comment:'), false)
+    );
 end;
 $fn$;
 
 comment on function dispatch._may_coalesce(uuid, uuid, dispatch.wake, timestamptz) is
 $doc$Gate 5: tell whether a wake merges into the pair's queued run at p_at.
 
-Merges none: a wake that finds the pending slot taken is absorbed by gate 6.
-Errors: none.$doc$;
+Agent, reason, issue and task bucket must be equal and the run younger than coalesce_window()
+since its first request. Chat, autopilot, retry and rerun wakes and keys of comments merge with
+nothing. The caller holds the run row. Rule: assignment-wake-rate-limit, Where the gate sits.
+Errors: none of its own; one of the read reaches the caller and nothing is written.$doc$;
 -- end sql/30_functions/admission/_may_coalesce.sql
+
+-- begin sql/30_functions/admission/_merge_wake.sql
+-- The caller holds the run row FOR NO KEY UPDATE and has seen it queued under that lock, so the
+-- claim that takes it next reads what is written here. requested_at stays: the window is
+-- anchored at the first wake.
+create or replace function dispatch._merge_wake(
+    p_workspace_id uuid,
+    p_run_id uuid,
+    p_wake dispatch.wake,
+    p_now timestamptz
+)
+returns void
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+begin
+    perform dispatch._record_wake(p_workspace_id, p_run_id, p_wake, 'coalesced', p_now);
+    update dispatch.run_detail as d
+    set
+        payload = p_wake.payload,
+        coalesced_count = d.coalesced_count + 1,
+        originator_id = p_wake.originator_id,
+        accountable_id = p_wake.accountable_id,
+        attribution_source = p_wake.attribution_source,
+        evidence_kind = p_wake.evidence_kind,
+        evidence_id = p_wake.evidence_id
+    where d.workspace_id = p_workspace_id and d.run_id = p_run_id;
+    perform dispatch._notify_runtimes(array[p_wake.runtime_id]);
+end;
+$fn$;
+
+comment on function dispatch._merge_wake(uuid, uuid, dispatch.wake, timestamptz) is
+$doc$Merge a wake into a queued run: its payload and attribution replace the run's, and it is
+recorded.
+
+Actor, key, priority and the time of the request stay those of the first wake.
+Errors: none.$doc$;
+-- end sql/30_functions/admission/_merge_wake.sql
 
 -- begin sql/30_functions/admission/_next_round.sql
 -- Wakes that share a key, a pending slot or an allowance depend on each other, so the later one
--- must see the earlier one decided. All others commute and may be written by one statement.
+-- must see the earlier one decided. All others commute and may be written by one statement. An
+-- assignment of any actor belongs to its task's allowance, since a merge relabels the run.
 create or replace function dispatch._next_round(p_open dispatch._candidate[])
 returns integer[]
 language plpgsql
@@ -1801,7 +1906,6 @@ begin
                 row_number() over (
                     partition by case
                         when (c.wake).reason = 'task_assigned'
-                            and (c.wake).payload -> 'actor_type' = '"agent"'
                             then coalesce((c.wake).payload ->> 'task_id', c.run_id::text)
                         else c.run_id::text
                     end
@@ -2016,6 +2120,7 @@ declare
     v_absorbed dispatch._ruling[];
     v_c record;
     v_duplicate uuid;
+    v_verdict record;
 begin
     for v_c in
         select c.ord, c.wake
@@ -2054,12 +2159,17 @@ begin
             and not coalesce('allowance' = any((c.wake).skip), false)
         order by c.ord
     loop
-        if not dispatch._allowance_admits(p_workspace_id, v_c.wake, p_now) then
+        v_verdict := dispatch._allowance_verdict(p_workspace_id, v_c.wake, p_now);
+        if v_verdict.reason is not null and v_verdict.reason <> 'allowance_exhausted' then
+            perform dispatch._record_gate_event(
+                p_workspace_id, p_now, v_verdict.reason, v_c.wake, null, v_verdict.detail
+            );
+        elsif v_verdict.reason is not null then
             v_rulings := v_rulings || row(
                 v_c.ord,
                 row(
                     'rate_limited', 'allowance_exhausted', null, (v_c.wake).agent_id,
-                    (v_c.wake).source, null
+                    (v_c.wake).source, v_verdict.detail
                 )::dispatch.decision
             )::dispatch._ruling;
         end if;
@@ -2075,6 +2185,28 @@ allowance.
 Returns the decisions of those that a gate settled; the others are to be inserted.
 Errors: none.$doc$;
 -- end sql/30_functions/admission/_settle_wakes.sql
+
+-- begin sql/30_functions/admission/_task_bucket.sql
+create or replace function dispatch._task_bucket(p_payload jsonb)
+returns text
+language sql
+immutable
+parallel safe
+as $fn$
+select case
+    when coalesce(p_payload -> 'task_id', 'null') in ('null', '""') then 'taskless'
+    when jsonb_typeof(p_payload -> 'task_id') = 'string'
+        then 'task ' || (p_payload ->> 'task_id')
+end;
+$fn$;
+
+comment on function dispatch._task_bucket(jsonb) is
+$doc$Name the task of a payload for the comparison of two wakes; NULL merges with nothing.
+
+Absent, null and empty are one bucket, as is a payload that is no object; a task_id that is no
+string has none. Rule: assignment-wake-rate-limit, The predicate.
+Errors: none.$doc$;
+-- end sql/30_functions/admission/_task_bucket.sql
 
 -- begin sql/30_functions/admission/_without.sql
 create or replace function dispatch._without(
@@ -2150,40 +2282,9 @@ no JSON at all, is that text as a JSON string.
 Errors: none.$doc$;
 -- end sql/30_functions/admission/read_payload.sql
 
--- begin sql/30_functions/allowance/_allowance_admits.sql
-create or replace function dispatch._allowance_admits(
-    p_workspace_id uuid,
-    p_wake dispatch.wake,
-    p_at timestamptz
-)
-returns boolean
-language plpgsql
-stable
-parallel safe
-set search_path = pg_catalog, pg_temp
-as $fn$
-begin
-    if p_wake.reason <> 'task_assigned'
-        or p_wake.payload -> 'actor_type' is distinct from '"agent"'
-        or jsonb_typeof(p_wake.payload -> 'task_id') is distinct from 'string'
-    then
-        return true;
-    end if;
-    return dispatch._allowance_count(p_workspace_id, p_wake.payload ->> 'task_id', p_at)
-        < dispatch.allowance_limit();
-end;
-$fn$;
-
-comment on function dispatch._allowance_admits(uuid, dispatch.wake, timestamptz) is
-$doc$Tell whether gate 7 lets a wake pass: out of scope, or the allowance is not used up at
-p_at.
-
-In scope is an assignment by an agent that names its issue. Rule: assignment-wake-rate-limit,
-The predicate.
-Errors: none.$doc$;
--- end sql/30_functions/allowance/_allowance_admits.sql
-
 -- begin sql/30_functions/allowance/_allowance_count.sql
+-- A retry and a follow-up keep the payload of the run they follow, but no agent asked for them:
+-- a slot is held by the run that a wake made and by none that came after it.
 create or replace function dispatch._allowance_count(
     p_workspace_id uuid,
     p_task_id text,
@@ -2195,17 +2296,105 @@ stable
 parallel safe
 set search_path = pg_catalog, pg_temp
 as $fn$
+declare
+    v_count bigint;
 begin
-    return 0::bigint;
+    select count(*)
+    into v_count
+    from dispatch.run_detail as d
+    where d.workspace_id = p_workspace_id
+        and hashtextextended(d.payload ->> 'task_id', 0) = hashtextextended(p_task_id, 0)
+        and d.requested_at > p_at - dispatch.allowance_window()
+        and d.requested_at <= p_at
+        and d.reason = 'task_assigned'
+        and d.payload -> 'actor_type' = '"agent"'
+        and jsonb_typeof(d.payload -> 'task_id') = 'string'
+        and d.payload ->> 'task_id' = p_task_id
+        and num_nonnulls(d.parent_run_id, d.rerun_of_run_id) = 0
+        and not exists (
+            select
+            from dispatch.run_trigger as t
+            where t.workspace_id = p_workspace_id
+                and t.run_id = d.run_id
+                and t.seq = 1
+                and t.inherited
+        );
+    return v_count;
 end;
 $fn$;
 
 comment on function dispatch._allowance_count(uuid, text, timestamptz) is
-$doc$Gate 7: give how much of its assignment allowance an issue has used at p_at.
+$doc$Count the runs that agent-initiated assignment wakes of an issue made in the window that
+ends at p_at.
 
-Counts nothing, so every wake is admitted.
-Errors: none.$doc$;
+The window is half-open: a run exactly allowance_window() old is out of it, one of p_at is in.
+Status, agent, key and order do not matter. Rule: assignment-wake-rate-limit, Counting without
+new state.
+Errors: none of its own.$doc$;
 -- end sql/30_functions/allowance/_allowance_count.sql
+
+-- begin sql/30_functions/allowance/_allowance_verdict.sql
+-- The count is the one read that fails open: a broken read must not stop a legitimate wake. The
+-- exception block writes nothing inside, so it uses up no transaction id.
+create or replace function dispatch._allowance_verdict(
+    p_workspace_id uuid,
+    p_wake dispatch.wake,
+    p_at timestamptz,
+    out reason text,
+    out detail jsonb
+)
+language plpgsql
+stable
+parallel safe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_task_id constant text := p_wake.payload ->> 'task_id';
+    v_observed bigint;
+begin
+    if p_wake.reason <> 'task_assigned'
+        or p_wake.payload -> 'actor_type' is distinct from '"agent"'
+    then
+        return;
+    elsif jsonb_typeof(p_wake.payload -> 'task_id') is distinct from 'string'
+        or v_task_id = ''
+    then
+        reason := 'task_unattributed';
+        detail := jsonb_build_object('allowance', dispatch.allowance_limit());
+        return;
+    end if;
+    begin
+        v_observed := dispatch._allowance_count(p_workspace_id, v_task_id, p_at);
+    exception
+        when others then
+            if sqlstate like '40%' or sqlstate in ('57014', '0A000') then
+                raise;
+            end if;
+            reason := 'count_read_failed';
+            detail := jsonb_build_object(
+                'task_id', v_task_id, 'allowance', dispatch.allowance_limit(), 'error', sqlerrm
+            );
+            return;
+    end;
+    if v_observed >= dispatch.allowance_limit() then
+        reason := 'allowance_exhausted';
+        detail := jsonb_build_object(
+            'task_id', v_task_id, 'observed', v_observed,
+            'allowance', dispatch.allowance_limit()
+        );
+    end if;
+end;
+$fn$;
+
+comment on function dispatch._allowance_verdict(uuid, dispatch.wake, timestamptz) is
+$doc$Gate 7: judge a wake by the assignment allowance of its issue at p_at.
+
+reason is NULL when the wake passes unnoticed: not an assignment, not by an agent, or within the
+allowance. task_unattributed and count_read_failed pass as well and are counted;
+allowance_exhausted refuses. The order of the tests is part of the contract. Rule:
+assignment-wake-rate-limit, The predicate and Failure direction.
+Errors: those of class 40, 57014 and 0A000 only.$doc$;
+-- end sql/30_functions/allowance/_allowance_verdict.sql
 
 -- begin sql/30_functions/arguments/_check_count.sql
 create or replace function dispatch._check_count(p_name text, p_count integer)
@@ -2715,6 +2904,7 @@ set enable_bitmapscan = off
 set enable_hashjoin = off
 set enable_mergejoin = off
 set enable_material = off
+set enable_sort = off
 set jit = off
 as $fn$
 declare
@@ -2723,18 +2913,18 @@ declare
     v_fresh uuid[];
     v_reclaimed uuid[] := '{}'::uuid[];
     v_claimed uuid[] := '{}'::uuid[];
+    v_lease constant interval := case
+        when p_is_started then p_lease else coalesce(p_lease, dispatch.prepare_lease())
+    end;
     v_now timestamptz := dispatch.clock();
 begin
     if p_agent_id is null then
         v_due := dispatch._due_agents(p_workspace_id, p_runtime_ids, v_now, 500);
-        v_agents := array(
-            select c.agent_id from dispatch._claim_pairs(p_workspace_id, p_runtime_ids) as c
-        ) || v_due;
-    else
-        v_agents := array[p_agent_id];
+        if cardinality(v_due) > 0 then
+            perform dispatch._lock_claim_agents(p_workspace_id, v_due, true);
+            v_now := dispatch.clock();
+        end if;
     end if;
-    perform dispatch._lock_claim_agents(p_workspace_id, v_agents, cardinality(v_due) > 0);
-    v_now := dispatch.clock();
     v_fresh := dispatch._fresh_runtimes(p_workspace_id, p_runtime_ids, v_now);
     if cardinality(v_fresh) = 0 or dispatch._workspace_is_paused(p_workspace_id) then
         return;
@@ -2745,18 +2935,19 @@ begin
         end if;
         v_reclaimed := dispatch._reclaim_stale(
             p_workspace_id, v_fresh, p_max,
-            case when p_is_started then dispatch.prepare_lease()
-                else coalesce(p_lease, dispatch.prepare_lease()) end,
-            v_now
+            case when p_is_started then dispatch.prepare_lease() else v_lease end, v_now
         );
+        v_agents := array(
+            select distinct c.agent_id
+            from dispatch._claim_pairs(p_workspace_id, v_fresh) as c
+        );
+    else
+        v_agents := array[p_agent_id];
     end if;
     if cardinality(v_reclaimed) < p_max and cardinality(v_agents) > 0 then
-        v_claimed := dispatch._claim_queued(
-            p_workspace_id, v_fresh, v_agents, p_max - cardinality(v_reclaimed), p_per_agent,
-            p_is_started,
-            case when p_is_started then p_lease
-                else coalesce(p_lease, dispatch.prepare_lease()) end,
-            v_now
+        v_claimed := dispatch._claim_agents(
+            p_workspace_id, p_runtime_ids, v_agents, cardinality(v_due) > 0,
+            p_max - cardinality(v_reclaimed), p_per_agent, p_is_started, v_lease
         );
     end if;
     if cardinality(v_claimed) + cardinality(v_reclaimed) = 0 then
@@ -2782,6 +2973,120 @@ $doc$Promote, reclaim and claim for a machine, or (p_agent_id given) claim for o
 The runtimes are known and of one daemon. Arguments were checked by the caller.
 Errors: none.$doc$;
 -- end sql/30_functions/claim/_claim.sql
+
+-- begin sql/30_functions/claim/_claim_agents.sql
+-- Locks: agents, then run rows. Only the agents whose runs are best are locked, and of those
+-- first the ones that nobody holds: claimers of one machine then serve different agents instead
+-- of queueing up behind the first. Such a lock never waits. Only a call that holds no agent at
+-- all waits for those that others hold, by id, so no two claims wait for each other. What was
+-- guessed without locks is decided anew in the statement after them, as are the pause and the
+-- freshness of the runtimes.
+create or replace function dispatch._claim_agents(
+    p_workspace_id uuid,
+    p_runtime_ids uuid[],
+    p_agent_ids uuid[],
+    p_is_holding boolean,
+    p_max integer,
+    p_per_agent integer,
+    p_is_started boolean,
+    p_lease interval
+)
+returns uuid[]
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_open uuid[] := p_agent_ids;
+    v_wanted uuid[];
+    v_missed uuid[] := '{}'::uuid[];
+    v_held uuid[];
+    v_is_holding boolean := p_is_holding;
+    v_claimed uuid[] := '{}'::uuid[];
+begin
+    loop
+        v_wanted := array(
+            select distinct e.agent_id
+            from dispatch._eligible_runs(
+                p_workspace_id, p_runtime_ids, v_open, p_max - cardinality(v_claimed),
+                p_per_agent
+            ) as e
+        );
+        exit when cardinality(v_wanted) = 0;
+        v_held := dispatch._try_lock_agents(p_workspace_id, v_wanted);
+        if cardinality(v_held) > 0 then
+            v_is_holding := true;
+            v_claimed := v_claimed || dispatch._claim_held(
+                p_workspace_id, p_runtime_ids, v_held, p_max - cardinality(v_claimed),
+                p_per_agent, p_is_started, p_lease
+            );
+        end if;
+        v_missed := v_missed || array(
+            select w.id from unnest(v_wanted) as w (id) where not w.id = any(v_held)
+        );
+        v_open := array(
+            select o.id from unnest(v_open) as o (id) where not o.id = any(v_wanted)
+        );
+        exit when cardinality(v_claimed) >= p_max or cardinality(v_open) = 0;
+    end loop;
+    if cardinality(v_missed) > 0 and not v_is_holding then
+        perform dispatch._lock_claim_agents(p_workspace_id, v_missed, false);
+        v_claimed := dispatch._claim_held(
+            p_workspace_id, p_runtime_ids, v_missed, p_max, p_per_agent, p_is_started, p_lease
+        );
+    end if;
+    return v_claimed;
+end;
+$fn$;
+
+comment on function dispatch._claim_agents(
+    uuid, uuid[], uuid[], boolean, integer, integer, boolean, interval
+) is
+$doc$Claim up to p_max queued runs of these agents on those of the runtimes that are fresh.
+
+p_is_holding says that the call holds agents already and must not wait for others. Agents that
+another claim holds are left to it when this one gets anything else. Returns the runs.
+Errors: none.$doc$;
+-- end sql/30_functions/claim/_claim_agents.sql
+
+-- begin sql/30_functions/claim/_claim_held.sql
+create or replace function dispatch._claim_held(
+    p_workspace_id uuid,
+    p_runtime_ids uuid[],
+    p_agent_ids uuid[],
+    p_max integer,
+    p_per_agent integer,
+    p_is_started boolean,
+    p_lease interval
+)
+returns uuid[]
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_now constant timestamptz := dispatch.clock();
+    v_fresh constant uuid[] := dispatch._fresh_runtimes(p_workspace_id, p_runtime_ids, v_now);
+begin
+    if cardinality(v_fresh) = 0 or dispatch._workspace_is_paused(p_workspace_id) then
+        return '{}'::uuid[];
+    end if;
+    return dispatch._claim_queued(
+        p_workspace_id, v_fresh, p_agent_ids, p_max, p_per_agent, p_is_started, p_lease, v_now
+    );
+end;
+$fn$;
+
+comment on function dispatch._claim_held(
+    uuid, uuid[], uuid[], integer, integer, boolean, interval
+) is
+$doc$Claim for agents that the caller holds; reads the instant, the pause and the runtimes after
+those locks.
+
+Errors: none.$doc$;
+-- end sql/30_functions/claim/_claim_held.sql
 
 -- begin sql/30_functions/claim/_claim_pairs.sql
 -- Steps from agent to agent along the claim index, so that the cost is that of the agents with
@@ -2838,11 +3143,10 @@ Errors: none.$doc$;
 -- end sql/30_functions/claim/_claim_pairs.sql
 
 -- begin sql/30_functions/claim/_claim_queued.sql
--- Locks: run rows, skip locked; the caller holds the agents, so the counts below hold until it
--- commits. The choice is materialized, since a planner that nests it would run the limits once
--- per outer row, and made before any lock, so that no run is locked that is not taken. Every
--- table is reached by a lateral look-up, and the rows are moved one by one by their key: a plan
--- made while the tables are empty can then do nothing but walk the right index.
+-- Locks: run rows, skip locked; the caller holds the agents, so what is counted holds until it
+-- commits. The choice is made before any run is locked, so that none is locked that is not
+-- taken, and the rows are moved one by one by their key, which is the same walk whatever the
+-- tables held when it was planned.
 create or replace function dispatch._claim_queued(
     p_workspace_id uuid,
     p_runtime_ids uuid[],
@@ -2863,93 +3167,23 @@ declare
     v_status constant dispatch.run_status := case
         when p_is_started then 'running'::dispatch.run_status else 'dispatched'
     end;
-    v_claimed uuid[];
+    v_chosen uuid[];
+    v_claimed uuid[] := '{}'::uuid[];
     v_run uuid;
 begin
-    v_claimed := array(
-        with eligible as materialized (
-            select
-                q.id, q.priority, q.requested_at, m.free,
-                row_number() over (
-                    partition by m.agent_id order by q.priority desc, q.requested_at, q.id
-                ) as place,
-                row_number() over (
-                    partition by m.agent_id, q.lane
-                    order by q.priority desc, q.requested_at, q.id
-                ) as lane_place
-            from (select distinct i.id from unnest(p_agent_ids) as i (id)) as g
-            cross join lateral (
-                select
-                    a.id as agent_id,
-                    least(p_per_agent, p_max, a.max_concurrent_runs - (
-                        select count(*)
-                        from dispatch.run as b
-                        where b.workspace_id = p_workspace_id
-                            and b.agent_id = a.id
-                            and b.status in (
-                                'dispatched', 'waiting_local_directory', 'running'
-                            )
-                    )) as free
-                from dispatch.agent as a
-                where a.workspace_id = p_workspace_id
-                    and a.id = g.id
-                    and a.status = 'active'
-                    and a.archived_at is null
-                limit 1
-            ) as m
-            cross join unnest(p_runtime_ids) as rt (id)
-            cross join lateral (
-                select r.id, r.lane, r.priority, r.requested_at
-                from dispatch.run as r
-                where r.workspace_id = p_workspace_id
-                    and r.runtime_id = rt.id
-                    and r.agent_id = m.agent_id
-                    and r.status = 'queued'
-                    and not exists (
-                        select
-                        from dispatch.run as b
-                        where b.workspace_id = p_workspace_id
-                            and b.agent_id = r.agent_id
-                            and b.lane = r.lane
-                            and b.status in (
-                                'dispatched', 'waiting_local_directory', 'running'
-                            )
-                    )
-                    -- Only a chat session's or the quick-create lane can queue several runs.
-                    and (r.issue_id is not null or r.lane = r.id or r.id = (
-                        select e.id
-                        from dispatch.run as e
-                        where e.workspace_id = p_workspace_id
-                            and e.agent_id = r.agent_id
-                            and e.lane = r.lane
-                            and e.status = 'queued'
-                            and e.issue_id is null
-                            and e.lane <> e.id
-                        order by e.priority desc, e.requested_at, e.id
-                        limit 1
-                    ))
-                order by r.priority desc, r.requested_at, r.id
-                limit greatest(m.free, 0)
-            ) as q
-        ),
-        chosen as materialized (
-            select e.id
-            from eligible as e
-            where e.place <= e.free and e.lane_place = 1
-            order by e.priority desc, e.requested_at, e.id
-            limit p_max
-        )
-        select k.id
-        from (select c.id from chosen as c order by c.id) as c
-        cross join lateral (
-            select r.id
-            from dispatch.run as r
-            where r.workspace_id = p_workspace_id and r.id = c.id and r.status = 'queued'
-            limit 1
-            for no key update skip locked
-        ) as k
+    v_chosen := array(
+        select e.run_id
+        from dispatch._eligible_runs(
+            p_workspace_id, p_runtime_ids, p_agent_ids, p_max, p_per_agent
+        ) as e
+        order by e.run_id
     );
-    foreach v_run in array v_claimed loop
+    foreach v_run in array v_chosen loop
+        perform
+        from dispatch.run as r
+        where r.workspace_id = p_workspace_id and r.id = v_run and r.status = 'queued'
+        for no key update skip locked;
+        continue when not found;
         update dispatch.run as r
         set
             status = v_status,
@@ -2958,6 +3192,7 @@ begin
             started_at = case when p_is_started then p_now end,
             lease_expires_at = p_now + p_lease
         where r.workspace_id = p_workspace_id and r.id = v_run;
+        v_claimed := v_claimed || v_run;
     end loop;
     return v_claimed;
 end;
@@ -2969,9 +3204,8 @@ comment on function dispatch._claim_queued(
 $doc$Move up to p_max queued runs of these agents on these runtimes to dispatched, or to
 running.
 
-Keeps each agent within its capacity and p_per_agent, and one active run a lane; a run that may
-not start yet hides none behind it. Order: priority, request, id. Returns the runs. Rule:
-issue-to-run 4.
+Takes what _eligible_runs lists, but for runs that another transaction holds. Returns the runs.
+Rule: issue-to-run 4.
 Errors: none.$doc$;
 -- end sql/30_functions/claim/_claim_queued.sql
 
@@ -3116,12 +3350,14 @@ stable
 parallel safe
 set search_path = pg_catalog, pg_temp
 as $fn$
+declare
+    v_fresh constant uuid[] := dispatch._fresh_runtimes(p_workspace_id, p_runtime_ids, p_now);
 begin
     return array(
         select distinct d.agent_id
         from (
             select r.agent_id
-            from unnest(p_runtime_ids) as rt (id)
+            from unnest(v_fresh) as rt (id)
             cross join lateral (
                 select s.agent_id, s.fire_at
                 from dispatch.run as s
@@ -3148,11 +3384,115 @@ end;
 $fn$;
 
 comment on function dispatch._due_agents(uuid, uuid[], timestamptz, integer) is
-$doc$Give the agents of the p_max deferred runs on these runtimes that are longest due at p_now
-and whose pending slot is free.
+$doc$Give the agents of the p_max deferred runs on those of these runtimes that are fresh that
+are longest due at p_now and whose pending slot is free.
 
 Errors: none.$doc$;
 -- end sql/30_functions/claim/_due_agents.sql
+
+-- begin sql/30_functions/claim/_eligible_runs.sql
+-- The choice is materialized, since a planner that nests it would run the limits once per outer
+-- row. Every table is reached by a lateral look-up: a plan made while the tables are empty can
+-- then do nothing but walk the right index.
+create or replace function dispatch._eligible_runs(
+    p_workspace_id uuid,
+    p_runtime_ids uuid[],
+    p_agent_ids uuid[],
+    p_max integer,
+    p_per_agent integer
+)
+returns table (run_id uuid, agent_id uuid)
+language plpgsql
+stable
+parallel safe
+rows 10
+set search_path = pg_catalog, pg_temp
+as $fn$
+begin
+    return query
+    with eligible as materialized (
+        select
+            q.id, m.agent_id, q.priority, q.requested_at, m.free,
+            row_number() over (
+                partition by m.agent_id order by q.priority desc, q.requested_at, q.id
+            ) as place,
+            row_number() over (
+                partition by m.agent_id, q.lane
+                order by q.priority desc, q.requested_at, q.id
+            ) as lane_place
+        from (select distinct i.id from unnest(p_agent_ids) as i (id)) as g
+        cross join lateral (
+            select
+                a.id as agent_id,
+                least(p_per_agent, p_max, a.max_concurrent_runs - (
+                    select count(*)
+                    from dispatch.run as b
+                    where b.workspace_id = p_workspace_id
+                        and b.agent_id = a.id
+                        and b.status in (
+                            'dispatched', 'waiting_local_directory', 'running'
+                        )
+                )) as free
+            from dispatch.agent as a
+            where a.workspace_id = p_workspace_id
+                and a.id = g.id
+                and a.status = 'active'
+                and a.archived_at is null
+            limit 1
+        ) as m
+        cross join unnest(p_runtime_ids) as rt (id)
+        cross join lateral (
+            select r.id, r.lane, r.priority, r.requested_at
+            from dispatch.run as r
+            where r.workspace_id = p_workspace_id
+                and r.runtime_id = rt.id
+                and r.agent_id = m.agent_id
+                and r.status = 'queued'
+                and not exists (
+                    select
+                    from dispatch.run as b
+                    where b.workspace_id = p_workspace_id
+                        and b.agent_id = r.agent_id
+                        and b.lane = r.lane
+                        and b.status in (
+                            'dispatched', 'waiting_local_directory', 'running'
+                        )
+                )
+                -- Only a chat session's or the quick-create lane can queue several runs.
+                and (r.issue_id is not null or r.lane = r.id or r.id = (
+                    select e.id
+                    from dispatch.run as e
+                    where e.workspace_id = p_workspace_id
+                        and e.agent_id = r.agent_id
+                        and e.lane = r.lane
+                        and e.status = 'queued'
+                        and e.issue_id is null
+                        and e.lane <> e.id
+                        and e.runtime_id = any(p_runtime_ids)
+                    order by e.priority desc, e.requested_at, e.id
+                    limit 1
+                ))
+            order by r.priority desc, r.requested_at, r.id
+            limit greatest(m.free, 0)
+        ) as q
+    )
+    select e.id, e.agent_id
+    from eligible as e
+    where e.place <= e.free and e.lane_place = 1
+    order by e.priority desc, e.requested_at, e.id
+    limit p_max;
+end;
+$fn$;
+
+comment on function dispatch._eligible_runs(uuid, uuid[], uuid[], integer, integer) is
+$doc$List up to p_max queued runs of these agents on these runtimes that may be claimed, in
+claim order.
+
+Keeps each agent within its capacity and p_per_agent, and one active run a lane; a run that may
+not start yet hides none behind it. Order: priority, request, id. Holds for as long as the
+caller holds the agents; without their locks it is a guess. Rule: issue-to-run 4.
+Errors: none.$doc$;
+-- end sql/30_functions/claim/_eligible_runs.sql
 
 -- begin sql/30_functions/claim/_fresh_runtimes.sql
 create or replace function dispatch._fresh_runtimes(
@@ -3320,6 +3660,37 @@ $doc$Write one wake of a run as a claim returns it; instants are in UTC.
 
 Errors: none.$doc$;
 -- end sql/30_functions/claim/_trigger_json.sql
+
+-- begin sql/30_functions/claim/_try_lock_agents.sql
+-- Locks: agents FOR NO KEY UPDATE, skip locked: never waits, so it may be called while others
+-- are held.
+create or replace function dispatch._try_lock_agents(p_workspace_id uuid, p_agent_ids uuid[])
+returns uuid[]
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+begin
+    return array(
+        select k.id
+        from (select distinct u.id from unnest(p_agent_ids) as u (id) order by u.id) as i
+        cross join lateral (
+            select a.id
+            from dispatch.agent as a
+            where a.workspace_id = p_workspace_id and a.id = i.id
+            limit 1
+            for no key update skip locked
+        ) as k
+    );
+end;
+$fn$;
+
+comment on function dispatch._try_lock_agents(uuid, uuid[]) is
+$doc$Hold those of the agents that nobody else holds, and give them.
+
+Errors: none.$doc$;
+-- end sql/30_functions/claim/_try_lock_agents.sql
 
 -- begin sql/30_functions/claim/claim_run.sql
 create or replace function dispatch.claim_run(
@@ -5627,6 +5998,12 @@ begin
     set issue_counter = w.issue_counter + 1
     where w.id = p_workspace_id
     returning w.issue_counter into v_number;
+    if not found then
+        perform dispatch._raise(
+            'PD404', 'workspace not found', 'p_workspace_id',
+            'make it with put_workspace first.'
+        );
+    end if;
     return v_number;
 end;
 $fn$;
@@ -5634,7 +6011,7 @@ $fn$;
 comment on function dispatch._next_issue_number(uuid) is
 $doc$Take the next issue number of a workspace.
 
-Errors: none.$doc$;
+Errors: PD404 the workspace was deleted meanwhile.$doc$;
 -- end sql/30_functions/issues/_next_issue_number.sql
 
 -- begin sql/30_functions/issues/_priority_rank.sql
@@ -5682,7 +6059,7 @@ begin
             'PD400', 'assignee malformed', p_name,
             'give null or an object of type and id.'
         );
-    elsif not 'uuid' = any(dispatch._json_kind(p_assignee -> 'id')) then
+    elsif dispatch._is_uuid_text(p_assignee ->> 'id') is not true then
         perform dispatch._raise(
             'PD400', 'assignee malformed', p_name, 'give the id as a uuid.'
         );
@@ -5796,7 +6173,8 @@ target_unavailable) assignee not available.$doc$;
 -- end sql/30_functions/issues/_refuse_assignee.sql
 
 -- begin sql/30_functions/issues/_store_changes.sql
--- Only rows that differ are written. The caller holds all of them FOR NO KEY UPDATE.
+-- Only rows that differ are written. The caller holds all of them FOR NO KEY UPDATE, so what is
+-- worked out from the rows given is what the update makes of them.
 create or replace function dispatch._store_changes(
     p_workspace_id uuid,
     p_issues dispatch.issue[],
@@ -5815,9 +6193,27 @@ parallel unsafe
 set search_path = pg_catalog, pg_temp
 as $fn$
 declare
-    v_issues dispatch.issue[];
+    v_issues dispatch.issue[] := p_issues;
+    v_issue dispatch.issue;
+    v_changed uuid[] := '{}'::uuid[];
 begin
-    with changed as (
+    for v_i in 1..cardinality(p_issues) loop
+        v_issue := p_issues[v_i];
+        v_issue.title := coalesce(p_title, v_issue.title);
+        v_issue.status := coalesce(p_status, v_issue.status);
+        v_issue.priority := coalesce(p_priority, v_issue.priority);
+        if p_is_assigned then
+            v_issue.assignee_type := p_assignee_type;
+            v_issue.assignee_id := p_assignee_id;
+            v_issue.assignment_generation := v_issue.assignment_generation + 1;
+        end if;
+        if v_issue is distinct from p_issues[v_i] then
+            v_issue.updated_at := p_now;
+            v_issues[v_i] := v_issue;
+            v_changed[cardinality(v_changed) + 1] := v_issue.id;
+        end if;
+    end loop;
+    if cardinality(v_changed) > 0 then
         update dispatch.issue as i
         set
             title = coalesce(p_title, i.title),
@@ -5829,29 +6225,16 @@ begin
             assignee_id = case when p_is_assigned then p_assignee_id else i.assignee_id end,
             assignment_generation = i.assignment_generation + p_is_assigned::integer,
             updated_at = p_now
-        from unnest(p_issues) as o
-        where i.workspace_id = p_workspace_id
-            and i.id = o.id
-            and (
-                p_is_assigned
-                or i.title <> p_title
-                or i.status <> p_status
-                or i.priority <> p_priority
-            )
-        returning i as issue, i.id
-    )
-    select array_agg(coalesce(c.issue, o) order by o.id)
-    into v_issues
-    from unnest(p_issues) as o
-    left join changed as c on c.id = o.id;
-    return coalesce(v_issues, '{}');
+        where i.workspace_id = p_workspace_id and i.id = any(v_changed);
+    end if;
+    return v_issues;
 end;
 $fn$;
 
 comment on function dispatch._store_changes(
     uuid, dispatch.issue[], text, text, text, boolean, text, uuid, timestamptz
 ) is
-$doc$Write changes into locked issues and give the rows after it, by id.
+$doc$Write changes into locked issues and give the rows after it, in the same order.
 
 A NULL field is not written; p_is_assigned tells that the assignee is. A written assignee counts
 as an assignment even when it is the same one: the generation grows. Any other field that is
@@ -5865,7 +6248,7 @@ Errors: none.$doc$;
 create or replace function dispatch._wake_issues(
     p_workspace_id uuid,
     p_issues dispatch.issue[],
-    p_prev_statuses text[],
+    p_before dispatch.issue[],
     p_is_create boolean,
     p_assignee_changed boolean,
     p_actor_type text,
@@ -5889,15 +6272,17 @@ declare
     v_places integer[] := '{}'::integer[];
     v_count integer := 0;
     v_issue dispatch.issue;
+    v_before dispatch.issue;
     v_will record;
 begin
     for v_i in 1..cardinality(p_issues) loop
         v_issue := p_issues[v_i];
+        v_before := p_before[v_i];
         select w.will_run, w.agent_id, w.squad_id, w.source, w.why
         into v_will
         from dispatch.will_enqueue_run(
-            p_workspace_id, v_issue, p_prev_statuses[v_i], p_is_create, p_assignee_changed,
-            v_issue.status is distinct from p_prev_statuses[v_i], p_actor_type, p_actor_id,
+            p_workspace_id, v_issue, v_before.status, p_is_create, p_assignee_changed,
+            v_issue.status is distinct from v_before.status, p_actor_type, p_actor_id,
             p_acting_run_id, false
         ) as w;
         if v_will.will_run and not p_suppress_run then
@@ -5925,19 +6310,20 @@ end;
 $fn$;
 
 comment on function dispatch._wake_issues(
-    uuid, dispatch.issue[], text[], boolean, boolean, text, uuid, uuid, text, boolean
+    uuid, dispatch.issue[], dispatch.issue[], boolean, boolean, text, uuid, uuid, text, boolean
 ) is
 $doc$Ask the predicate about each written issue and take the wakes through admission.
 
-p_issues are the rows after the write, p_prev_statuses their statuses before. Returns one
-decision an issue in the same order: none with the predicate's word (suppressed when only
-p_suppress_run keeps the run from starting), or what admission decided.
+p_issues are the rows after the write, p_before the same rows before it, NULLs for a creation.
+Returns one decision an issue in the same order: none with the predicate's word (suppressed when
+only p_suppress_run keeps the run from starting), or what admission decided.
 Errors: as _admit_wakes.$doc$;
 -- end sql/30_functions/issues/_wake_issues.sql
 
 -- begin sql/30_functions/issues/_write_issues.sql
 -- Locks: issues FOR NO KEY UPDATE by id, then what admission locks (agents, runs). The instant
--- is read once, after the issues' locks.
+-- is read once, after the issues' locks. The plans are generic: with an array in hand the
+-- planner would think a new plan cheaper on every call, and spend more on it than on the work.
 create or replace function dispatch._write_issues(
     p_workspace_id uuid,
     p_issue_ids uuid[],
@@ -5954,6 +6340,7 @@ language plpgsql
 volatile
 parallel unsafe
 set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
 as $fn$
 declare
     v_change record;
@@ -5998,9 +6385,8 @@ begin
             v_change.is_assigned, v_change.assignee_type, v_change.assignee_id, dispatch.clock()
         );
         v_decisions := dispatch._wake_issues(
-            p_workspace_id, v_new, array(select o.status from unnest(v_old) as o), false,
-            v_change.is_assigned, p_actor_type, p_actor_id, p_acting_run_id, p_handoff_note,
-            p_suppress_run
+            p_workspace_id, v_new, v_old, false, v_change.is_assigned, p_actor_type, p_actor_id,
+            p_acting_run_id, p_handoff_note, p_suppress_run
         );
     elsif p_is_batch then
         v_new := v_old;
@@ -6086,16 +6472,15 @@ begin
     v_issue.assignment_generation := num_nonnulls(p_assignee_id)::bigint;
     v_issue.creator_type := p_actor_type;
     v_issue.creator_id := p_actor_id;
-    if p_acting_run_id is not null then
-        v_issue.origin_type := 'agent_create';
-        v_issue.origin_id := p_acting_run_id;
-    end if;
+    v_issue.origin_type := case when p_acting_run_id is not null then 'agent_create' end;
+    v_issue.origin_id := p_acting_run_id;
     v_issue.parent_id := p_parent_id;
     v_issue.stage := p_stage;
     v_issue := dispatch._insert_issue(p_workspace_id, v_issue);
     v_decisions := dispatch._wake_issues(
-        p_workspace_id, array[v_issue], array[null::text], true, p_assignee_id is not null,
-        p_actor_type, p_actor_id, p_acting_run_id, p_handoff_note, p_suppress_run
+        p_workspace_id, array[v_issue], array[null::dispatch.issue], true,
+        p_assignee_id is not null, p_actor_type, p_actor_id, p_acting_run_id, p_handoff_note,
+        p_suppress_run
     );
     return dispatch._issue_answer(v_prefix, v_issue, v_decisions[1]);
 end;
@@ -6122,8 +6507,8 @@ slot contended.$doc$;
 -- end sql/30_functions/issues/create_issue.sql
 
 -- begin sql/30_functions/issues/delete_issue.sql
--- Locks: the issue and its children FOR UPDATE by id, then its runs by id. No enqueue for the
--- issue can come in between: it would hold the issue by a key.
+-- Locks: the issue and its children FOR UPDATE by id, its runs' agents, then its runs by id. No
+-- enqueue for the issue can come in between: it would hold the issue by a key.
 create or replace function dispatch.delete_issue(
     p_workspace_id uuid,
     p_issue_id uuid,
@@ -6137,11 +6522,13 @@ volatile
 parallel unsafe
 security definer
 set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
 as $fn$
 declare
     v_locked uuid[];
     v_runs uuid[];
     v_cancelled integer;
+    v_now timestamptz;
 begin
     perform dispatch._require_workspace(p_workspace_id);
     perform dispatch._check_ids(array['p_issue_id'], array[p_issue_id]);
@@ -6165,9 +6552,10 @@ begin
         where d.workspace_id = p_workspace_id and d.issue_id = p_issue_id
         order by d.run_id
     );
-    v_cancelled := dispatch._cancel_runs(
-        p_workspace_id, v_runs, 'issue deleted', dispatch.clock()
-    );
+    -- A run written twice in one transaction checks its foreign keys: its agent first.
+    perform dispatch._lock_run_owners(p_workspace_id, v_runs);
+    v_now := dispatch.clock();
+    v_cancelled := dispatch._cancel_runs(p_workspace_id, v_runs, 'issue deleted', v_now);
 
     update dispatch.run as r
     set issue_id = null
@@ -7491,7 +7879,40 @@ Heard on commit, at most once a transaction and runtime; NULL elements are ignor
 Errors: none.$doc$;
 -- end sql/30_functions/maintenance/_notify_runtimes.sql
 
+-- begin sql/30_functions/pause/_check_pause_actor.sql
+create or replace function dispatch._check_pause_actor(
+    p_workspace_id uuid,
+    p_actor_type text,
+    p_actor_id uuid,
+    p_acting_run_id uuid
+)
+returns void
+language plpgsql
+stable
+parallel safe
+set search_path = pg_catalog, pg_temp
+as $fn$
+begin
+    perform dispatch._resolve_actor(
+        p_workspace_id, p_actor_type, p_actor_id, p_acting_run_id
+    );
+    if p_actor_type = 'agent' then
+        perform dispatch._raise(
+            'PD403', 'agents may not pause or resume', 'p_actor_type', 'act as a member.'
+        );
+    end if;
+end;
+$fn$;
+
+comment on function dispatch._check_pause_actor(uuid, text, uuid, uuid) is
+$doc$Refuse whoever may not pause or resume a workspace: agents, and users who are no members.
+
+Errors: PD400 as _resolve_actor; PD403 actor is an agent or no member.$doc$;
+-- end sql/30_functions/pause/_check_pause_actor.sql
+
 -- begin sql/30_functions/pause/_pause_verdict.sql
+-- A stop switch that opens when it cannot be read is none, so this read fails closed. The
+-- exception block writes nothing inside, so it uses up no transaction id.
 create or replace function dispatch._pause_verdict(p_workspace_id uuid)
 returns dispatch.reason_code
 language plpgsql
@@ -7504,14 +7925,230 @@ begin
         return 'paused'::dispatch.reason_code;
     end if;
     return null;
+exception
+    when others then
+        if sqlstate like '40%' or sqlstate in ('57014', '0A000') then
+            raise;
+        end if;
+        return 'pause_unreadable'::dispatch.reason_code;
 end;
 $fn$;
 
 comment on function dispatch._pause_verdict(uuid) is
-$doc$Give the code with which gate 3 blocks a wake; NULL when the workspace is not paused.
+$doc$Gate 3: give the code with which a pause blocks a wake; NULL when the workspace is not
+paused.
 
-Errors: none.$doc$;
+A state that cannot be read blocks as pause_unreadable. Rule: assignment-wake-rate-limit,
+Failure direction.
+Errors: those of class 40, 57014 and 0A000 only.$doc$;
 -- end sql/30_functions/pause/_pause_verdict.sql
+
+-- begin sql/30_functions/pause/_remember_assignment.sql
+-- One record an issue: a later assignment replaces an earlier one, a stale writer replaces
+-- nothing.
+create or replace function dispatch._remember_assignment(
+    p_workspace_id uuid,
+    p_wake dispatch.wake,
+    p_now timestamptz
+)
+returns void
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+begin
+    if p_wake.reason <> 'task_assigned' or p_wake.issue_id is null then
+        return;
+    end if;
+    insert into dispatch.deferred_assignment as o (
+        workspace_id, issue_id, agent_id, assignment_generation, actor_type, actor_id,
+        created_at, originator_id, accountable_id, attribution_source, delegated_from_run_id,
+        squad_id, handoff_note
+    )
+    select
+        i.workspace_id, i.id, p_wake.agent_id, i.assignment_generation, p_wake.actor_type,
+        p_wake.actor_id, p_now, p_wake.originator_id, p_wake.accountable_id,
+        p_wake.attribution_source, p_wake.delegated_from_run_id, p_wake.squad_id,
+        p_wake.handoff_note
+    from dispatch.issue as i
+    where i.workspace_id = p_workspace_id
+        and i.id = p_wake.issue_id
+        and i.assignee_id = coalesce(p_wake.squad_id, p_wake.agent_id)
+        and (
+            p_wake.idempotency_key is null
+            or p_wake.idempotency_key = format(
+                'task_assigned:%s:%s:%s', i.id, p_wake.agent_id, i.assignment_generation
+            )
+        )
+    on conflict (workspace_id, issue_id) do update
+    set
+        agent_id = excluded.agent_id,
+        assignment_generation = excluded.assignment_generation,
+        actor_type = excluded.actor_type,
+        actor_id = excluded.actor_id,
+        created_at = excluded.created_at,
+        resolved_at = null,
+        resolution = null,
+        originator_id = excluded.originator_id,
+        accountable_id = excluded.accountable_id,
+        attribution_source = excluded.attribution_source,
+        delegated_from_run_id = excluded.delegated_from_run_id,
+        squad_id = excluded.squad_id,
+        handoff_note = excluded.handoff_note
+    where o.resolved_at is not null
+        or o.assignment_generation < excluded.assignment_generation
+        or (
+            o.assignment_generation = excluded.assignment_generation
+            and o.actor_id is null
+            and excluded.actor_id is not null
+        );
+end;
+$fn$;
+
+comment on function dispatch._remember_assignment(uuid, dispatch.wake, timestamptz) is
+$doc$Keep an assignment that a pause refused for replay when the pause ends.
+
+Only while the issue is still assigned as the wake says, at the generation of its key. Replaces
+a record that is resolved, of a lower generation, or of the same one without an actor. Rule:
+admission 7.4.
+Errors: none.$doc$;
+-- end sql/30_functions/pause/_remember_assignment.sql
+
+-- begin sql/30_functions/pause/_replay_assignment.sql
+create or replace function dispatch._replay_assignment(
+    p_old dispatch.deferred_assignment,
+    p_issue dispatch.issue
+)
+returns boolean
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_wake dispatch.wake;
+    v_decision dispatch.decision;
+    v_resolution text := 'dropped';
+    v_now timestamptz;
+begin
+    if p_issue.id is not null
+        and p_issue.assignee_id = coalesce(p_old.squad_id, p_old.agent_id)
+        and p_issue.assignment_generation = p_old.assignment_generation
+    then
+        v_wake := dispatch._issue_wake(
+            p_issue, p_old.agent_id, p_old.squad_id, 'assign', p_old.actor_type, p_old.actor_id,
+            null, p_old.handoff_note
+        );
+        v_wake.originator_id := p_old.originator_id;
+        v_wake.accountable_id := p_old.accountable_id;
+        v_wake.attribution_source := p_old.attribution_source;
+        v_wake.delegated_from_run_id := p_old.delegated_from_run_id;
+        if p_old.attribution_source is not null then
+            v_wake.skip := array['attribution'];
+        end if;
+        select d.outcome, d.reason_code, d.run_id, d.agent_id, d.source, d.detail
+        into v_decision
+        from dispatch._admit_wakes(p_old.workspace_id, array[v_wake]) as d;
+        v_resolution := case
+            when v_decision.outcome in ('queued', 'coalesced', 'absorbed', 'deduplicated')
+                then 'replayed'
+            when v_decision.outcome = 'blocked'
+                and v_decision.reason_code not in ('paused', 'pause_unreadable')
+                then 'dropped'
+        end;
+    end if;
+    if v_resolution is null then
+        return false;
+    end if;
+    v_now := dispatch.clock();
+    update dispatch.deferred_assignment as o
+    set resolved_at = v_now, resolution = v_resolution
+    where o.workspace_id = p_old.workspace_id
+        and o.issue_id = p_old.issue_id
+        and o.assignment_generation = p_old.assignment_generation
+        and o.resolved_at is null;
+    return found;
+end;
+$fn$;
+
+comment on function dispatch._replay_assignment(
+    dispatch.deferred_assignment, dispatch.issue
+) is
+$doc$Take one remembered assignment through admission again; true when that resolved it.
+
+Dropped when the issue is gone, unassigned, assigned to another or assigned anew since, or when
+its agent may not be woken. It stays when the allowance or another pause refuses it. p_issue is
+the issue as it stands, NULL when it is gone.
+Errors: as _admit_wakes.$doc$;
+-- end sql/30_functions/pause/_replay_assignment.sql
+
+-- begin sql/30_functions/pause/_replay_assignments.sql
+-- Locks: the records, skip locked, so that a resume and a tick share the work; then each issue
+-- FOR KEY SHARE, its agent and its runs, as every admission. All issues are locked before the
+-- first admission, since agents and runs come after issues.
+create or replace function dispatch._replay_assignments(p_workspace_id uuid, p_max integer)
+returns integer
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_records uuid[];
+    v_issues dispatch.issue[];
+    v_issue dispatch.issue;
+    v_old dispatch.deferred_assignment;
+    v_done integer := 0;
+begin
+    v_records := array(
+        select o.issue_id
+        from dispatch.deferred_assignment as o
+        where o.workspace_id = p_workspace_id and o.resolved_at is null
+        order by o.created_at, o.issue_id
+        limit p_max
+        for update skip locked
+    );
+    v_issues := array(
+        select i
+        from dispatch.issue as i
+        where i.workspace_id = p_workspace_id and i.id = any(v_records)
+        order by i.id
+        for key share
+    );
+    for v_old in
+        select
+            o.workspace_id, o.issue_id, o.agent_id, o.assignment_generation, o.actor_type,
+            o.actor_id, o.created_at, o.resolved_at, o.resolution, o.originator_id,
+            o.accountable_id, o.attribution_source, o.delegated_from_run_id, o.squad_id,
+            o.handoff_note
+        from dispatch.deferred_assignment as o
+        where o.workspace_id = p_workspace_id and o.issue_id = any(v_records)
+        order by o.created_at, o.issue_id
+    loop
+        v_issue := null;
+        select
+            i.workspace_id, i.id, i.number, i.title, i.status, i.priority, i.assignee_type,
+            i.assignee_id, i.assignment_generation, i.creator_type, i.creator_id,
+            i.origin_type, i.origin_id, i.parent_id, i.stage, i.created_at, i.updated_at
+        into v_issue
+        from unnest(v_issues) as i
+        where i.id = v_old.issue_id;
+        if dispatch._replay_assignment(v_old, v_issue) then
+            v_done := v_done + 1;
+        end if;
+    end loop;
+    return v_done;
+end;
+$fn$;
+
+comment on function dispatch._replay_assignments(uuid, integer) is
+$doc$Take remembered assignments of a workspace through admission again, oldest first; p_max
+NULL means all. Returns how many were resolved.
+
+Rule: admission 7.4.
+Errors: as _admit_wakes.$doc$;
+-- end sql/30_functions/pause/_replay_assignments.sql
 
 -- begin sql/30_functions/pause/_workspace_is_paused.sql
 create or replace function dispatch._workspace_is_paused(p_workspace_id uuid)
@@ -7534,6 +8171,115 @@ $doc$Tell whether a pause of the workspace is open: the one place that reads it.
 
 Errors: none.$doc$;
 -- end sql/30_functions/pause/_workspace_is_paused.sql
+
+-- begin sql/30_functions/pause/pause_workspace.sql
+create or replace function dispatch.pause_workspace(
+    p_workspace_id uuid,
+    p_actor_type text,
+    p_actor_id uuid default null,
+    p_acting_run_id uuid default null,
+    p_reason text default null
+)
+returns boolean
+language plpgsql
+volatile
+parallel unsafe
+security definer
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_now timestamptz;
+    v_id constant uuid := dispatch._uuid_v7(dispatch._uuid_tick());
+begin
+    perform dispatch._require_workspace(p_workspace_id);
+    if p_reason is null or char_length(btrim(p_reason, E' \t\n\r')) not between 1 and 500 then
+        perform dispatch._raise(
+            'PD400', 'pause reason missing or too long', 'p_reason', '1 to 500 characters.'
+        );
+    end if;
+    perform dispatch._check_pause_actor(
+        p_workspace_id, p_actor_type, p_actor_id, p_acting_run_id
+    );
+    v_now := dispatch.clock();
+    insert into dispatch.workspace_pause (
+        workspace_id, id, reason, paused_at, paused_by_type, paused_by_id
+    )
+    values (
+        p_workspace_id, v_id, btrim(p_reason, E' \t\n\r'), v_now, p_actor_type, p_actor_id
+    )
+    on conflict (workspace_id) where released_at is null do nothing;
+    return found;
+end;
+$fn$;
+
+comment on function dispatch.pause_workspace(uuid, text, uuid, uuid, text) is
+$doc$Stop admission, claims, reclaim and promotion in a workspace; true when this call paused
+it.
+
+p_reason has 1 to 500 characters after trimming. A repeat keeps the first record and is false.
+Runs are left as they are: what is in hand may be started, completed and failed. Assignments
+made meanwhile are stored and remembered for replay. Members and the system may, agents may not.
+Rule: admission 7.1.
+Errors: PD400 missing or malformed argument; PD403 actor is an agent or no member; PD404
+workspace not found.$doc$;
+-- end sql/30_functions/pause/pause_workspace.sql
+
+-- begin sql/30_functions/pause/resume_workspace.sql
+create or replace function dispatch.resume_workspace(
+    p_workspace_id uuid,
+    p_actor_type text,
+    p_actor_id uuid default null,
+    p_acting_run_id uuid default null,
+    p_reason text default null
+)
+returns boolean
+language plpgsql
+volatile
+parallel unsafe
+security definer
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_now timestamptz;
+begin
+    perform dispatch._require_workspace(p_workspace_id);
+    if char_length(btrim(p_reason, E' \t\n\r')) > 500 then
+        perform dispatch._raise(
+            'PD400', 'resume reason too long', 'p_reason', 'at most 500 characters.'
+        );
+    end if;
+    perform dispatch._check_pause_actor(
+        p_workspace_id, p_actor_type, p_actor_id, p_acting_run_id
+    );
+    v_now := dispatch.clock();
+    update dispatch.workspace_pause as p
+    set
+        released_at = v_now,
+        released_by_type = p_actor_type,
+        released_by_id = p_actor_id,
+        release_reason = nullif(btrim(p_reason, E' \t\n\r'), '')
+    where p.workspace_id = p_workspace_id and p.released_at is null;
+    if not found then
+        return false;
+    end if;
+    perform dispatch._replay_assignments(p_workspace_id, null);
+    perform dispatch._notify_runtimes(array(
+        select r.id from dispatch.runtime as r where r.workspace_id = p_workspace_id
+    ));
+    return true;
+end;
+$fn$;
+
+comment on function dispatch.resume_workspace(uuid, text, uuid, uuid, text) is
+$doc$End a workspace's pause; true when this call ended it.
+
+In the same transaction the assignments that the pause refused are replayed, oldest first,
+through all gates; nothing else is queued, and what waited in the queue is claimed in its order.
+p_reason may be NULL or blank, at most 500 characters. Members and the system may, agents may
+not. Rule: admission 7.1 and 7.4.
+Errors: PD400 missing or malformed argument; PD403 actor is an agent or no member; PD404
+workspace not found; PD409 pending slot contended.$doc$;
+-- end sql/30_functions/pause/resume_workspace.sql
 
 -- begin sql/30_functions/predicate/_check_given.sql
 create or replace function dispatch._check_given(p_names text[], p_are_given boolean[])
@@ -8337,7 +9083,8 @@ begin
             select r.id from dispatch.runtime as r where r.workspace_id = p_workspace_id
         );
     end if;
-    v_agents := dispatch._due_agents(p_workspace_id, v_runtimes, dispatch.clock(), p_max);
+    v_now := dispatch.clock();
+    v_agents := dispatch._due_agents(p_workspace_id, v_runtimes, v_now, p_max);
     if cardinality(v_agents) = 0 then
         return 0;
     end if;
@@ -8474,6 +9221,93 @@ runtimes are left alone. An unknown or foreign runtime is no rows. Rule: issue-t
 Errors: PD400 missing or all-zero id, or a transaction stricter than READ COMMITTED (COLUMN
 transaction_isolation).$doc$;
 -- end sql/30_functions/recovery/recover_runtime.sql
+
+-- begin sql/30_functions/telemetry/_gate_metric.sql
+create or replace function dispatch._gate_metric(p_reason text)
+returns text
+language sql
+immutable
+parallel safe
+as $fn$
+select case
+    when p_reason in ('allowance_exhausted', 'count_read_failed', 'task_unattributed')
+        then 'assignment_rate_limit'
+    when p_reason in ('duplicate_recent', 'duplicate_key') then 'run_dedup'
+    when p_reason in ('paused', 'pause_unreadable') then 'pause'
+    when p_reason = 'coalesced' then 'coalesce'
+    when p_reason = 'already_active' then 'pending_slot'
+    else 'refused'
+end;
+$fn$;
+
+comment on function dispatch._gate_metric(text) is
+$doc$Name the counter under which a gate's reason is counted.
+
+Errors: none.$doc$;
+-- end sql/30_functions/telemetry/_gate_metric.sql
+
+-- begin sql/30_functions/telemetry/_record_gate_event.sql
+-- Insert-only, since one counter row would make every refusal wait for the one before it. The
+-- row commits and rolls back with the caller's transaction.
+create or replace function dispatch._record_gate_event(
+    p_workspace_id uuid,
+    p_at timestamptz,
+    p_reason text,
+    p_wake dispatch.wake,
+    p_run_id uuid,
+    p_detail jsonb
+)
+returns void
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_id constant uuid := dispatch._uuid_v7(dispatch._uuid_tick());
+begin
+    insert into dispatch.gate_event (
+        workspace_id, id, at, metric, reason, agent_id, issue_id, run_id, actor_type, actor_id,
+        detail
+    )
+    select
+        w.id, v_id, p_at, dispatch._gate_metric(p_reason), p_reason, p_wake.agent_id,
+        p_wake.issue_id, p_run_id, p_wake.actor_type, p_wake.actor_id,
+        coalesce(p_detail, '{}')
+    from dispatch.workspace as w
+    where w.id = p_workspace_id;
+    if p_reason in (
+        'allowance_exhausted', 'count_read_failed', 'task_unattributed', 'duplicate_key'
+    ) then
+        raise warning using
+            message = case p_reason
+                when 'allowance_exhausted' then 'assignment allowance exhausted'
+                when 'count_read_failed' then 'assignment allowance not readable'
+                when 'task_unattributed' then 'assignment names no issue'
+                else 'idempotency key taken'
+            end,
+            detail = coalesce(p_detail, '{}') || jsonb_strip_nulls(jsonb_build_object(
+                'agent_id', p_wake.agent_id,
+                'actor_id', case
+                    when jsonb_typeof(p_wake.payload -> 'actor_id') = 'string'
+                        then p_wake.payload ->> 'actor_id'
+                    else p_wake.actor_id::text
+                end
+            ));
+    end if;
+end;
+$fn$;
+
+comment on function dispatch._record_gate_event(
+    uuid, timestamptz, text, dispatch.wake, uuid, jsonb
+) is
+$doc$Record that a gate refused a wake, found it to be a duplicate, or admitted it blindly.
+
+The three reasons of the allowance and duplicate_key raise one WARNING each, whose DETAIL is
+p_detail with agent_id and the acting actor_id as JSON. A workspace that does not exist has no
+record.
+Errors: none.$doc$;
+-- end sql/30_functions/telemetry/_record_gate_event.sql
 
 -- begin sql/30_functions/wakes/_check_wake.sql
 -- One function for all arguments, since each call of a function with a pinned path costs the
@@ -9039,6 +9873,61 @@ comment on trigger run_keep_terminal on dispatch.run is
 $doc$Keeps terminal runs as they are; links may still be cleared.$doc$;
 -- end sql/40_triggers/run_keep_terminal.sql
 
+-- begin sql/50_views/gate_counters.sql
+-- The names are written out, since a view calls functions as its reader, who may call no private
+-- one.
+create or replace view dispatch.gate_counters as
+with known as (
+    select k.metric, k.reason
+    from (
+        values
+            ('assignment_rate_limit', 'allowance_exhausted'),
+            ('assignment_rate_limit', 'count_read_failed'),
+            ('assignment_rate_limit', 'task_unattributed'),
+            ('run_dedup', 'duplicate_recent'),
+            ('run_dedup', 'duplicate_key'),
+            ('pause', 'paused'),
+            ('pause', 'pause_unreadable'),
+            ('coalesce', 'coalesced'),
+            ('pending_slot', 'already_active'),
+            ('refused', 'invocation_not_allowed'),
+            ('refused', 'target_unavailable'),
+            ('refused', 'agent_runtime_required'),
+            ('refused', 'runtime_offline'),
+            ('refused', 'runtime_unusable'),
+            ('refused', 'attribution_blocked'),
+            ('refused', 'agent_not_runnable'),
+            ('refused', 'self_trigger_suppressed'),
+            ('refused', 'internal_error')
+    ) as k (metric, reason)
+),
+counted as (
+    select e.metric, e.reason, count(*) as value
+    from dispatch.gate_event as e
+    group by e.metric, e.reason
+    union all
+    select t.metric, t.reason, t.value
+    from dispatch.gate_total as t
+    union all
+    select
+        case g.outcome when 'coalesced' then 'coalesce' else 'pending_slot' end,
+        case g.outcome when 'coalesced' then 'coalesced' else 'already_active' end,
+        g.count
+    from dispatch.run_trigger as g
+    where g.outcome in ('coalesced', 'absorbed') and not g.inherited
+)
+select k.metric, k.reason, coalesce(sum(c.value), 0)::bigint as value
+from known as k
+left join counted as c on c.metric = k.metric and c.reason = k.reason
+group by k.metric, k.reason;
+
+comment on view dispatch.gate_counters is
+$doc$How often each gate acted, over all workspaces, pruned records included.
+
+Wakes that were queued or deferred are in no row; rows of what never happened have the
+value 0.$doc$;
+-- end sql/50_views/gate_counters.sql
+
 -- begin sql/50_views/queue_depth.sql
 create or replace view dispatch.queue_depth as
 select
@@ -9249,7 +10138,8 @@ to dispatch_service, dispatch_worker, dispatch_operator, dispatch_reader;
 -- Views read their tables as their owner, but call the clock and the constants as the reader.
 grant select on
     dispatch.runs,
-    dispatch.queue_depth
+    dispatch.queue_depth,
+    dispatch.gate_counters
 to dispatch_service, dispatch_operator, dispatch_reader;
 grant execute on function
     dispatch.clock,
@@ -9335,6 +10225,12 @@ grant execute on function
 to dispatch_worker;
 grant execute on function dispatch.cancel_run
 to dispatch_service, dispatch_worker, dispatch_operator;
+
+-- A pause is decided by hand, so the service that writes issues has no part in it.
+grant execute on function
+    dispatch.pause_workspace,
+    dispatch.resume_workspace
+to dispatch_operator;
 
 -- Recovery.
 grant execute on function

@@ -1,5 +1,5 @@
 begin;
-select plan(23);
+select plan(27);
 
 create function pg_temp.granted() returns table (role name, routine text) language sql as $fn$
 select e.grantee::regrole::name, p.proname::text
@@ -38,7 +38,7 @@ select set_eq(
     cross join lateral aclexplode(c.relacl) as e
     where c.relnamespace = 'dispatch'::regnamespace and e.grantee <> c.relowner$$,
     $$select v.relname, r.role, 'SELECT'
-    from (values ('runs'), ('queue_depth')) as v (relname)
+    from (values ('runs'), ('queue_depth'), ('gate_counters')) as v (relname)
     cross join (
         values ('dispatch_service'), ('dispatch_operator'), ('dispatch_reader')
     ) as r (role)$$,
@@ -66,7 +66,7 @@ from (
             'archive_agent can_invoke_agent grant_invoke revoke_invoke put_squad '
             'archive_squad heartbeat set_runtime_offline create_issue update_issue '
             'update_issues delete_issue resolve_issue queue_wake queue_wakes read_payload '
-            'cancel_run'
+            'cancel_run rerun'
         ),
         (
             'dispatch_worker',
@@ -77,7 +77,7 @@ from (
         (
             'dispatch_operator',
             'set_agent_status cancel_run reclaim_runs promote_deferred recover_runtime '
-            'resolve_issue'
+            'resolve_issue pause_workspace resume_workspace rerun sweep tick'
         )
 ) as t (role, routines);
 
@@ -159,6 +159,25 @@ from (
         (
             15, 'dispatch_service', $$select dispatch._require_workspace(dispatch_test.id(1))$$,
             '42501', 'calls no private function'
+        ),
+        (
+            16, 'dispatch_reader', 'select g.value from dispatch.gate_counters as g', '00000',
+            'reads the counters of the gates'
+        ),
+        (
+            17, 'dispatch_service',
+            $$select dispatch.pause_workspace(dispatch_test.id(1), 'system', p_reason => 'x')$$,
+            '42501', 'pauses no workspace'
+        ),
+        (
+            18, 'dispatch_operator',
+            $$select dispatch.pause_workspace(dispatch_test.id(1), 'system', p_reason => 'x')$$,
+            '00000', 'pauses a workspace'
+        ),
+        (
+            19, 'dispatch_operator',
+            $$select dispatch.resume_workspace(dispatch_test.id(1), 'system')$$,
+            '00000', 'resumes it'
         )
 ) as t (step, role, call, error, what)
 order by t.step;

@@ -1,5 +1,5 @@
 begin;
-select plan(7);
+select plan(8);
 
 create function pg_temp.columns_of(p_name text)
 returns text
@@ -53,6 +53,11 @@ select matches(
     '^workspace_id uuid, agent_id uuid, status dispatch.run_status, runs bigint, '
     'oldest_requested_at timestamp with time zone',
     'the depth of the queue'
+);
+select matches(
+    pg_temp.columns_of('dispatch.gate_counters'),
+    '^metric text, reason text, value bigint',
+    'the counters of the gates'
 );
 select columns_are(
     'dispatch', 'runs',

@@ -21,6 +21,7 @@ from pgdispatch._arguments import Argument
 from pgdispatch.types import (
     ClaimedRun,
     Decision,
+    GateCounter,
     Id,
     IssueWrite,
     Json,
@@ -98,6 +99,7 @@ _CLAIMED_RUN = Shape(ClaimedRun)
 _QUEUE_DEPTH = Shape(QueueDepth)
 _SWEPT = Shape(Swept)
 _TICKED = Shape(Ticked)
+_GATE_COUNTER = Shape(GateCounter)
 
 
 def _invocation(function: str, args: Sequence[Argument]) -> str:
@@ -933,13 +935,59 @@ def sweep(max: int = 500, only: str | None = None) -> Call[list[Swept]]:
 
 
 def tick(only: str | None = None) -> Call[list[Ticked]]:
-    """Do what has to be done from time to time, over all workspaces: a row a step, with how many
-    rows.
+    """Do what has to be done from time to time, over all workspaces: a row a step, with how
+    many rows.
 
     `only` is replay, promote, sweep or prune. Making one call a step keeps the transactions
     short.
     """
     return _rows(_TICKED, _TICKED.all, "tick", arg.optional_text("only", only))
+
+
+# Pause
+
+
+def pause_workspace(
+    workspace_id: Id,
+    actor_type: str,
+    actor_id: Id | None = None,
+    acting_run_id: Id | None = None,
+    reason: str | None = None,
+) -> Call[bool]:
+    """Stop admission, claims, reclaim and promotion in a workspace; true when this call paused
+    it.
+
+    `reason` has 1 to 500 characters after trimming and may not be left out. Raises `NotAllowed`
+    when an agent acts.
+    """
+    return _scalar(
+        bool,
+        "pause_workspace",
+        _workspace(workspace_id),
+        *_actor(actor_type, actor_id, acting_run_id),
+        arg.optional_text("reason", reason),
+    )
+
+
+def resume_workspace(
+    workspace_id: Id,
+    actor_type: str,
+    actor_id: Id | None = None,
+    acting_run_id: Id | None = None,
+    reason: str | None = None,
+) -> Call[bool]:
+    """End a workspace's pause; true when this call ended it.
+
+    The assignments that the pause refused are replayed in the same transaction. Raises
+    `NotAllowed` when an agent acts.
+    """
+    return _scalar(
+        bool,
+        "resume_workspace",
+        _workspace(workspace_id),
+        *_actor(actor_type, actor_id, acting_run_id),
+        arg.optional_text("reason", reason),
+    )
 
 
 # Reading
@@ -955,6 +1003,15 @@ def queue_depth(workspace_id: Id, agent_id: Id | None = None) -> Call[list[Queue
         " order by a.agent_id, a.status"
     )
     return Call(sql, _parameters(args), _QUEUE_DEPTH.all)
+
+
+def gate_counters() -> Call[list[GateCounter]]:
+    """Tell how often each gate acted, over all workspaces."""
+    sql = (
+        f"select {_GATE_COUNTER.columns} from dispatch.gate_counters as a"  # noqa: S608
+        " order by a.metric, a.reason"
+    )
+    return Call(sql, {}, _GATE_COUNTER.all)
 
 
 def clock() -> Call[dt.datetime]:

@@ -225,8 +225,13 @@ class Dispatch:
     sweep = _method(_calls.sweep)
     tick = _method(_calls.tick)
 
+    # Pause
+    pause_workspace = _method(_calls.pause_workspace)
+    resume_workspace = _method(_calls.resume_workspace)
+
     # Reading
     queue_depth = _method(_calls.queue_depth)
+    gate_counters = _method(_calls.gate_counters)
     clock = _method(_calls.clock)
     allowance_limit = _method(_calls.allowance_limit)
     allowance_window = _method(_calls.allowance_window)

@@ -222,3 +222,12 @@ class Ticked:
 
     step: str
     rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class GateCounter:
+    """How often a gate acted for one reason, over all workspaces and since the beginning."""
+
+    metric: str
+    reason: str
+    value: int

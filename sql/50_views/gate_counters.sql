@@ -1,13 +1,29 @@
+-- The names are written out, since a view calls functions as its reader, who may call no private
+-- one.
 create or replace view dispatch.gate_counters as
 with known as (
-    select dispatch._gate_metric(k.reason) as metric, k.reason
-    from unnest(array[
-        'allowance_exhausted', 'count_read_failed', 'task_unattributed', 'duplicate_recent',
-        'duplicate_key', 'paused', 'pause_unreadable', 'coalesced', 'already_active',
-        'invocation_not_allowed', 'target_unavailable', 'agent_runtime_required',
-        'runtime_offline', 'runtime_unusable', 'attribution_blocked', 'agent_not_runnable',
-        'self_trigger_suppressed', 'internal_error'
-    ]) as k (reason)
+    select k.metric, k.reason
+    from (
+        values
+            ('assignment_rate_limit', 'allowance_exhausted'),
+            ('assignment_rate_limit', 'count_read_failed'),
+            ('assignment_rate_limit', 'task_unattributed'),
+            ('run_dedup', 'duplicate_recent'),
+            ('run_dedup', 'duplicate_key'),
+            ('pause', 'paused'),
+            ('pause', 'pause_unreadable'),
+            ('coalesce', 'coalesced'),
+            ('pending_slot', 'already_active'),
+            ('refused', 'invocation_not_allowed'),
+            ('refused', 'target_unavailable'),
+            ('refused', 'agent_runtime_required'),
+            ('refused', 'runtime_offline'),
+            ('refused', 'runtime_unusable'),
+            ('refused', 'attribution_blocked'),
+            ('refused', 'agent_not_runnable'),
+            ('refused', 'self_trigger_suppressed'),
+            ('refused', 'internal_error')
+    ) as k (metric, reason)
 ),
 counted as (
     select e.metric, e.reason, count(*) as value

@@ -81,7 +81,8 @@ to dispatch_service, dispatch_worker, dispatch_operator, dispatch_reader;
 -- Views read their tables as their owner, but call the clock and the constants as the reader.
 grant select on
     dispatch.runs,
-    dispatch.queue_depth
+    dispatch.queue_depth,
+    dispatch.gate_counters
 to dispatch_service, dispatch_operator, dispatch_reader;
 grant execute on function
     dispatch.clock,
@@ -168,6 +169,12 @@ to dispatch_worker;
 grant execute on function dispatch.cancel_run
 to dispatch_service, dispatch_worker, dispatch_operator;
 
+-- A pause is decided by hand, so the service that writes issues has no part in it.
+grant execute on function
+    dispatch.pause_workspace,
+    dispatch.resume_workspace
+to dispatch_operator;
+
 -- Recovery.
 grant execute on function
     dispatch.reclaim_runs,
@@ -175,7 +182,7 @@ grant execute on function
     dispatch.recover_runtime
 to dispatch_worker, dispatch_operator;
 
--- A rerun is an act of a member, which the service vouches for. What goes over all workspaces is
+-- A rerun is an act of a member, for whom the service vouches. What goes over all workspaces is
 -- the operator's.
 grant execute on function dispatch.rerun to dispatch_service, dispatch_operator;
 grant execute on function

@@ -11,6 +11,7 @@ from pgdispatch import (
     ClaimedRun,
     Decision,
     Dispatch,
+    GateCounter,
     IssueWrite,
     Outcome,
     QueueDepth,
@@ -22,8 +23,8 @@ from pgdispatch.types import Label
 from tests.support.servers import Database
 
 HANDLING = {"call", "close", "transaction"}
-# Read from a view; there is no function of the name.
-VIEWS = {"queue_depth"}
+# Read from views; there are no functions of these names.
+VIEWS = {"queue_depth", "gate_counters"}
 # The predicate is a seam of the schema: it takes a row, and other functions call it.
 SEAMS = {"will_enqueue_run"}
 
@@ -123,6 +124,7 @@ def test_word_sets_are_those_of_the_database(
         (Transition, "transition"),
         (ClaimedRun, "claimed_run"),
         (QueueDepth, "queue_depth"),
+        (GateCounter, "gate_counters"),
     ],
 )
 def test_rows_have_the_columns_of_their_types(db: Database, row: type[Any], name: str) -> None:

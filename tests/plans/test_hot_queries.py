@@ -168,7 +168,7 @@ def judge(node: dict[str, Any], query: str, few: int, work: Work) -> None:
     loops = node.get("Actual Loops", 0)
     removed = node.get("Rows Removed by Filter", 0)
     removed += node.get("Rows Removed by Index Recheck", 0)
-    seen = (node.get("Actual Rows", 0) + removed) * loops
+    seen = round((node.get("Actual Rows", 0) + removed) * loops)
     where = f"{kind} of {node.get('Relation Name') or node.get('Index Name')} in\n{query}"
     if kind == "Seq Scan" and node["Relation Name"] in TABLES:
         work.complaints.append(where)

@@ -21,7 +21,7 @@ from tests.support.servers import Server, Servers, ServerUnavailable
 
 #: The only functions that may catch errors, and so must raise anew what is no failed read.
 CATCHERS = frozenset(
-    {"_pause_verdict", "_allowance_admits", "read_payload", "dispatch_autopilot"}
+    {"_pause_verdict", "_allowance_verdict", "read_payload", "dispatch_autopilot"}
 )
 
 #: What a catcher lets through: no failed read, but the end of the call or of the transaction.

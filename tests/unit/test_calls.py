@@ -36,7 +36,8 @@ def refused(declared: Declared, **changed: object) -> InvalidArgument:
 def test_every_group_of_functions_is_declared() -> None:
     assert {
         "put_workspace", "can_invoke_agent", "create_issue", "resolve_issue", "queue_wakes",
-        "claim_runs", "fail_runs", "reclaim_runs", "queue_depth", "clock", "prepare_lease",
+        "claim_runs", "fail_runs", "reclaim_runs", "pause_workspace", "queue_depth",
+        "gate_counters", "clock", "prepare_lease",
     } <= set(CALLS)  # fmt: skip
     assert len(CALLS) > 60
 
@@ -47,7 +48,7 @@ def test_sql_names_every_argument_as_python_does(name: str) -> None:
     call = declared(**sample(declared))
     parameters = list(inspect.signature(declared).parameters)
     assert list(call.args) == parameters
-    if name != "queue_depth":
+    if name not in {"queue_depth", "gate_counters"}:
         given = ", ".join(f"p_{each} => %({each})s::" for each in parameters)
         assert f"dispatch.{name}(" in call.sql
         assert [part.split("::")[0] + "::" for part in given.split(", ") if part] == [

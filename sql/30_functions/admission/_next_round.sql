@@ -1,5 +1,6 @@
 -- Wakes that share a key, a pending slot or an allowance depend on each other, so the later one
--- must see the earlier one decided. All others commute and may be written by one statement.
+-- must see the earlier one decided. All others commute and may be written by one statement. An
+-- assignment of any actor belongs to its task's allowance, since a merge relabels the run.
 create or replace function dispatch._next_round(p_open dispatch._candidate[])
 returns integer[]
 language plpgsql
@@ -24,7 +25,6 @@ begin
                 row_number() over (
                     partition by case
                         when (c.wake).reason = 'task_assigned'
-                            and (c.wake).payload -> 'actor_type' = '"agent"'
                             then coalesce((c.wake).payload ->> 'task_id', c.run_id::text)
                         else c.run_id::text
                     end

@@ -21,6 +21,7 @@ set enable_bitmapscan = off
 set enable_hashjoin = off
 set enable_mergejoin = off
 set enable_material = off
+set enable_sort = off
 set jit = off
 as $fn$
 declare
@@ -29,18 +30,18 @@ declare
     v_fresh uuid[];
     v_reclaimed uuid[] := '{}'::uuid[];
     v_claimed uuid[] := '{}'::uuid[];
+    v_lease constant interval := case
+        when p_is_started then p_lease else coalesce(p_lease, dispatch.prepare_lease())
+    end;
     v_now timestamptz := dispatch.clock();
 begin
     if p_agent_id is null then
         v_due := dispatch._due_agents(p_workspace_id, p_runtime_ids, v_now, 500);
-        v_agents := array(
-            select c.agent_id from dispatch._claim_pairs(p_workspace_id, p_runtime_ids) as c
-        ) || v_due;
-    else
-        v_agents := array[p_agent_id];
+        if cardinality(v_due) > 0 then
+            perform dispatch._lock_claim_agents(p_workspace_id, v_due, true);
+            v_now := dispatch.clock();
+        end if;
     end if;
-    perform dispatch._lock_claim_agents(p_workspace_id, v_agents, cardinality(v_due) > 0);
-    v_now := dispatch.clock();
     v_fresh := dispatch._fresh_runtimes(p_workspace_id, p_runtime_ids, v_now);
     if cardinality(v_fresh) = 0 or dispatch._workspace_is_paused(p_workspace_id) then
         return;
@@ -52,18 +53,19 @@ begin
         end if;
         v_reclaimed := dispatch._reclaim_stale(
             p_workspace_id, v_fresh, p_max,
-            case when p_is_started then dispatch.prepare_lease()
-                else coalesce(p_lease, dispatch.prepare_lease()) end,
-            v_now
+            case when p_is_started then dispatch.prepare_lease() else v_lease end, v_now
         );
+        v_agents := array(
+            select distinct c.agent_id
+            from dispatch._claim_pairs(p_workspace_id, v_fresh) as c
+        );
+    else
+        v_agents := array[p_agent_id];
     end if;
     if cardinality(v_reclaimed) < p_max and cardinality(v_agents) > 0 then
-        v_claimed := dispatch._claim_queued(
-            p_workspace_id, v_fresh, v_agents, p_max - cardinality(v_reclaimed), p_per_agent,
-            p_is_started,
-            case when p_is_started then p_lease
-                else coalesce(p_lease, dispatch.prepare_lease()) end,
-            v_now
+        v_claimed := dispatch._claim_agents(
+            p_workspace_id, p_runtime_ids, v_agents, cardinality(v_due) > 0,
+            p_max - cardinality(v_reclaimed), p_per_agent, p_is_started, v_lease
         );
     end if;
     if cardinality(v_claimed) + cardinality(v_reclaimed) = 0 then

@@ -26,7 +26,7 @@ begin
         continue when step <> p_only;
         rows := 0;
         if step = 'sweep' then
-            select coalesce(sum(s.runs), 0) into rows from dispatch.sweep() as s;
+            select coalesce(sum(s.runs), 0)::integer into rows from dispatch.sweep() as s;
         elsif step = 'replay' then
             rows := dispatch._replay_oldest(5);
         else
@@ -50,7 +50,8 @@ rows.
 In this order: replay (the five oldest assignments that a pause refused, of workspaces that are
 not paused), promote (deferred runs that are due), sweep (all sweeps), prune (at most 500 runs
 and 500 gate events a workspace that are older than their retention). p_only names the one to
-do; a caller that wants each in its own transaction calls once a step. Rule: issue-to-run 4;
-admission 7.4.
+do. Call once a step, each in a transaction of its own: several together hold their locks until
+the last is done, and may be chosen as the victim of a deadlock. Rule: issue-to-run 4; admission
+7.4.
 Errors: PD400 an unknown step, or a transaction stricter than READ COMMITTED (COLUMN
 transaction_isolation); PD409 pending slot contended.$doc$;

@@ -22,8 +22,8 @@ begin
             when d.chat_session_id is not null then greatest(r.priority, 3) else r.priority
         end,
         p_now + dispatch._retry_delay(d.failure_reason, r.attempt), false,
-        dispatch._retry_ceiling(d.failure_reason, r.max_attempts), r.attempt + 1, r.runtime_id, d.actor_type,
-        d.actor_id, null::uuid, d.originator_id, d.accountable_id, d.attribution_source,
+        dispatch._retry_ceiling(d.failure_reason, r.max_attempts), r.attempt + 1, r.runtime_id,
+        d.actor_type, d.actor_id, null::uuid, d.originator_id, d.accountable_id, d.attribution_source,
         d.evidence_kind, d.evidence_id, d.delegated_from_run_id, r.id,
         null::uuid, null::uuid, d.squad_id, d.is_leader_run, null::text,
         case when d.failure_reason <> 'codex_semantic_inactivity' then d.session_id end,

@@ -35,8 +35,9 @@ begin
     if p_sweep = 'queued' then
         return query
         select
-            row_number() over ()::integer, q.id, q.claim_no, null::jsonb, 'queued_expired'::text,
-            'nobody claimed the run in time'::text, null::text, null::text, false, null::interval
+            row_number() over ()::integer, q.id, q.claim_no, null::jsonb,
+            'queued_expired'::text, 'nobody claimed the run in time'::text, null::text,
+            null::text, false, null::interval
         from (
             select r.id, r.claim_no
             from dispatch.run as r
@@ -117,6 +118,6 @@ running: a run whose own lease has run out, or older than running_timeout() on a
 for longer than the grace. offline: any active run of a runtime that is offline and lost for
 longer than the grace. queued: older than queued_ttl() since the request, or since it was due;
 never the retry of a lost runtime. reconnect: such a retry, due for longer than the grace and
-never claimed, whose runtime is not fresh; what a daemon has put off waits on. Rule: issue-to-run
-4.
+never claimed, whose runtime is not fresh; what a daemon has put off waits on. Rule:
+issue-to-run 4.
 Errors: none.$doc$;

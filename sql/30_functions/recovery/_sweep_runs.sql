@@ -55,7 +55,7 @@ begin
         from dispatch._sweep_candidates(p_workspace_id, p_sweep, p_max, v_now) as c
         where c.run_id = any(v_held)
     );
-    select count(*)
+    select count(*)::integer
     into v_count
     from dispatch._fail_runs(
         p_workspace_id, v_reports,

@@ -1,5 +1,5 @@
--- Locks: run rows FOR NO KEY UPDATE by id. A run that was started while this waited is left out,
--- since the condition is rechecked under the lock.
+-- Locks: run rows FOR NO KEY UPDATE by id. A run that was started while this waited is left
+-- out, since the condition is rechecked under the lock.
 create or replace function dispatch._waiting_runs(
     p_workspace_id uuid,
     p_agent_id uuid,

@@ -1,6 +1,6 @@
--- Locks: the run's issue, its agent FOR UPDATE, so that no enqueue takes the slot meanwhile, then
--- the pair's waiting runs by id. The gates are asked before anything is cancelled, and not again
--- afterwards, so that a refusal leaves what is queued alone.
+-- Locks: the run's issue, its agent FOR UPDATE, so that no enqueue takes the slot meanwhile,
+-- then the pair's waiting runs by id. The gates are asked before anything is cancelled, and not
+-- again afterwards, so that a refusal leaves what is queued alone.
 create or replace function dispatch.rerun(
     p_workspace_id uuid,
     p_run_id uuid,
@@ -41,8 +41,8 @@ begin
         and not dispatch._may_invoke(p_workspace_id, v_wake.agent_id, p_actor_type, v_user)
     then
         perform dispatch._raise(
-            'PD403', 'invocation not allowed', 'p_run_id', 'act as somebody who may start the agent.',
-            'invocation_not_allowed'
+            'PD403', 'invocation not allowed', 'p_run_id',
+            'act as somebody who may start the agent.', 'invocation_not_allowed'
         );
     end if;
     v_now := dispatch.clock();

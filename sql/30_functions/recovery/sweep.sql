@@ -55,9 +55,9 @@ In this order: runtimes (set offline), dispatched, running, offline, queued, rec
 first that fits names the failure. Each handles at most p_max rows; p_only names the one to run.
 Runs of a silent runtime are kept for reconnect_grace(), and a running run is never ended while
 its runtime is alive, but a waiting run, and a running one that was started with a lease, end
-once their lease has run out. What a workspace has queued does not expire while it is paused, nor
-within queued_ttl() of the resume; what expires takes its wakes with it. Any number of callers
-may sweep at once; in one transaction with promotions or other sweeps a caller may be chosen as
-the victim of a deadlock. Rule: issue-to-run 4.
+once their lease has run out. What a workspace has queued does not expire while it is paused,
+nor within queued_ttl() of the resume; what expires takes its wakes with it. Any number of
+callers may sweep at once; all sweeps in one transaction may be chosen as the victim of a
+deadlock, one alone may not. Rule: issue-to-run 4.
 Errors: PD400 p_max below 1, an unknown sweep, or a transaction stricter than READ COMMITTED
 (COLUMN transaction_isolation).$doc$;
