@@ -286,6 +286,7 @@ def test_batches_in_opposite_order_do_not_deadlock(db: Database) -> None:
                     "reason": "work",
                     "issue_id": str(issue),
                     "idempotency_key": f"{number}-{agent}-{issue}",
+                    "coalesce": False,
                 }
                 for agent in fleet.agents
                 for issue in issues

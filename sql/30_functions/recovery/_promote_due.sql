@@ -1,6 +1,7 @@
 -- Locks: run rows, skip locked. The caller holds the agents FOR UPDATE, so no enqueue takes a
 -- slot between the look at it and the update. A run that could not be promoted for longer than
 -- a queued run may wait counts as due from then on, else the next sweep would take it at once.
+-- Retries that another run has replaced go first, so that none of them takes the slot.
 create or replace function dispatch._promote_due(
     p_workspace_id uuid,
     p_runtime_ids uuid[],
@@ -15,9 +16,14 @@ parallel unsafe
 set search_path = pg_catalog, pg_temp
 as $fn$
 declare
+    v_deferred constant dispatch.run_status := 'deferred'::dispatch.run_status;
     v_promoted uuid[];
     v_run uuid;
 begin
+    if dispatch._workspace_is_paused(p_workspace_id) then
+        return 0;
+    end if;
+    perform dispatch._drop_superseded(p_workspace_id, p_agent_ids, p_now);
     v_promoted := array(
         with due as materialized (
             select
@@ -54,7 +60,7 @@ begin
         cross join lateral (
             select r.id
             from dispatch.run as r
-            where r.workspace_id = p_workspace_id and r.id = p.id and r.status = 'deferred'
+            where r.workspace_id = p_workspace_id and r.id = p.id and r.status = v_deferred
             limit 1
             for no key update skip locked
         ) as k
