@@ -475,3 +475,10 @@ def test_only_work_that_may_be_claimed_is_signalled(db: Database) -> None:
         for expected, given in silent:
             answer = signals(partial(assign, fleet, session, task, **given))
             assert answer == (expected, [])
+
+        def paused_and_resumed() -> Row:
+            fleet.one(session, "pause_workspace", actor_type="system", reason="halt")
+            fleet.one(session, "resume_workspace", actor_type="system")
+            return {"outcome": "resumed"}
+
+        assert signals(paused_and_resumed) == ("resumed", runtime)

@@ -80,6 +80,8 @@ def test_one_key_from_many_sessions_is_one_run(db: Database) -> None:
             assert codes <= DUPLICATE
         with db.connect() as admin:
             assert len(fleet.runs(admin)) == 100
+            # The losers have taken back what they wrote before they met the key.
+            assert len(rows(admin, "select from dispatch.run")) == 100
 
 
 @pytest.mark.parametrize("ending", ["commit", "rollback"])
