@@ -21,7 +21,7 @@ begin
             where t.workspace_id = p_workspace_id and t.run_id = v_from
         ) and dispatch._is_retry_of(p_workspace_id, v_from, p_from_run_ids[1]);
         perform dispatch._record_first_wake(p_workspace_id, v_from);
-        perform dispatch._hand_over(p_workspace_id, v_from, p_to_run_id, false);
+        perform dispatch._hand_over(p_workspace_id, v_from, p_to_run_id, false, true);
     end loop;
 end;
 $fn$;
