@@ -244,6 +244,17 @@ comment on type dispatch._report is
 $doc$One daemon's report about one run, with its place in the batch.$doc$;
 -- end sql/10_types/42_report.sql
 
+-- begin sql/10_types/43_total.sql
+create type dispatch._total as (
+    metric text,
+    reason text,
+    value bigint
+);
+
+comment on type dispatch._total is
+$doc$How much is added to one counter.$doc$;
+-- end sql/10_types/43_total.sql
+
 -- begin sql/20_tables/10_workspace.sql
 create table dispatch.workspace (
     id uuid not null,
@@ -604,6 +615,18 @@ create index run_due_idx
 on dispatch.run (workspace_id, runtime_id, fire_at)
 where status = 'deferred';
 
+create index run_armed_retry_idx
+on dispatch.run (workspace_id, agent_id)
+where status = 'deferred' and attempt > 1 and claim_no = 0 and issue_id is not null;
+
+create index run_queued_since_idx
+on dispatch.run (workspace_id, greatest(requested_at, fire_at))
+where status = 'queued';
+
+create index run_finished_idx
+on dispatch.run (workspace_id, finished_at)
+where status in ('completed', 'failed', 'cancelled');
+
 comment on table dispatch.run is
 $doc$The queue: one row an admitted wake, from admission to its end. Read it through the view
 runs.
@@ -643,6 +666,13 @@ $doc$Serves claims: the first queued run of a chat session or of an agent's quic
 the only lanes in which several runs may queue.$doc$;
 comment on index dispatch.run_stale_dispatch_idx is
 $doc$Serves reclaim: the oldest unconfirmed claims of a runtime.$doc$;
+comment on index dispatch.run_armed_retry_idx is
+$doc$Serves claims and promotion: the retries of an agent that wait for their time.$doc$;
+comment on index dispatch.run_queued_since_idx is
+$doc$Serves the sweep of runs that nobody claimed: the oldest first, counted from the request
+or, for a deferred run, from when it was due.$doc$;
+comment on index dispatch.run_finished_idx is
+$doc$Serves retention: the runs that ended longest ago.$doc$;
 comment on index dispatch.run_due_idx is
 $doc$Serves promotion: the deferred runs of a runtime that are due.$doc$;
 
@@ -1943,7 +1973,8 @@ Errors: none.$doc$;
 -- end sql/30_functions/admission/_next_round.sql
 
 -- begin sql/30_functions/admission/_record_first_wake.sql
--- A dispatched run has delivered its own wake already; of a queued one nothing is delivered.
+-- A dispatched run has delivered its own wake already; of a queued or deferred one nothing is
+-- delivered.
 create or replace function dispatch._record_first_wake(p_workspace_id uuid, p_run_id uuid)
 returns void
 language plpgsql
@@ -1967,7 +1998,7 @@ begin
         d.workspace_id, d.run_id, 1, d.requested_at, d.requested_at, 'queued', d.source,
         d.reason, d.payload, d.idempotency_key, d.comment_id, d.actor_type, d.actor_id,
         d.originator_id, d.accountable_id, d.attribution_source, d.evidence_kind, d.evidence_id,
-        d.delegated_from_run_id, case when r.status = 'queued' then 0 else 1 end
+        d.delegated_from_run_id, case when r.status in ('queued', 'deferred') then 0 else 1 end
     from dispatch.run as r
     inner join dispatch.run_detail as d
         on d.workspace_id = r.workspace_id and d.run_id = r.id
@@ -3683,6 +3714,8 @@ begin
     if cardinality(v_fresh) = 0 or dispatch._workspace_is_paused(p_workspace_id) then
         return v_taken;
     end if;
+    -- Before the runs are handed out, so that they deliver what the retries stood for.
+    perform dispatch._drop_superseded(p_workspace_id, p_held_ids, v_now);
     for v_i in 1..cardinality(p_run_ids) loop
         continue when not p_owner_ids[v_i] = any(p_held_ids);
         perform
@@ -7046,7 +7079,8 @@ Errors: none.$doc$;
 -- tables are empty is kept, and must walk the same indexes as one made over a million rows.
 create or replace function dispatch._fail_runs(
     p_workspace_id uuid,
-    p_reports dispatch._report[]
+    p_reports dispatch._report[],
+    p_statuses dispatch.run_status[] default '{dispatched,waiting_local_directory,running}'
 )
 returns setof dispatch.transition
 language plpgsql
@@ -7067,14 +7101,13 @@ declare
     v_report record;
     v_runtime uuid;
     v_runtimes uuid[];
+    v_was_claimed boolean;
     v_now timestamptz;
 begin
     perform dispatch._lock_run_owners(
         p_workspace_id, array(select p.run_id from unnest(p_reports) as p)
     );
-    v_locked := dispatch._lock_runs(
-        p_workspace_id, p_reports, '{dispatched,waiting_local_directory,running}'
-    );
+    v_locked := dispatch._lock_runs(p_workspace_id, p_reports, p_statuses);
     v_now := dispatch.clock();
     for v_report in
         select
@@ -7088,7 +7121,7 @@ begin
         where r.workspace_id = p_workspace_id
             and r.id = v_report.run_id
             and r.claim_no = v_report.claim_no
-        returning r.runtime_id into v_runtime;
+        returning r.runtime_id, r.dispatched_at is not null into v_runtime, v_was_claimed;
         continue when not found;
         v_runtimes := v_runtimes || v_runtime;
         update dispatch.run_detail as d
@@ -7100,7 +7133,9 @@ begin
             end,
             work_dir = coalesce(v_report.work_dir, d.work_dir)
         where d.workspace_id = p_workspace_id and d.run_id = v_report.run_id;
-        if not dispatch._queue_retry(p_workspace_id, v_report.run_id) then
+        -- A run that nobody had in hand owes nothing: what it stood for ends with it.
+        if not dispatch._queue_retry(p_workspace_id, v_report.run_id, v_now) and v_was_claimed
+        then
             perform dispatch._settle_owed(p_workspace_id, array[v_report.run_id]);
         end if;
     end loop;
@@ -7112,10 +7147,13 @@ begin
 end;
 $fn$;
 
-comment on function dispatch._fail_runs(uuid, dispatch._report[]) is
-$doc$Move active runs to failed, keep why, and queue their retries, or follow-ups for what they
-owe.
+comment on function dispatch._fail_runs(
+    uuid, dispatch._report[], dispatch.run_status[]
+) is
+$doc$Move runs in one of p_statuses (left out: active ones) to failed, keep why, and queue their
+retries, or follow-ups for what they owe.
 
+A run that fails in the queue, or before its time, takes its wakes with it, as a cancelled one.
 Returns a transition a report, in the order given.
 Errors: as _admit_wakes.$doc$;
 -- end sql/30_functions/lifecycle/_fail_runs.sql
@@ -8021,6 +8059,30 @@ Rule: issue-to-run 4.
 Errors: PD400 missing argument, all-zero id or text too long.$doc$;
 -- end sql/30_functions/lifecycle/wait_run.sql
 
+-- begin sql/30_functions/maintenance/_add_totals.sql
+create or replace function dispatch._add_totals(p_workspace_id uuid, p_totals dispatch._total[])
+returns void
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+begin
+    insert into dispatch.gate_total as o (workspace_id, metric, reason, value)
+    select p_workspace_id, t.metric, t.reason, t.value
+    from unnest(p_totals) as t
+    order by t.metric, t.reason
+    on conflict (workspace_id, metric, reason) do update
+    set value = o.value + excluded.value;
+end;
+$fn$;
+
+comment on function dispatch._add_totals(uuid, dispatch._total[]) is
+$doc$Add to the sums of what was pruned.
+
+Errors: none.$doc$;
+-- end sql/30_functions/maintenance/_add_totals.sql
+
 -- begin sql/30_functions/maintenance/_notify_runtimes.sql
 -- The server folds equal notices of one transaction into one, so callers need not remember.
 create or replace function dispatch._notify_runtimes(p_runtime_ids uuid[])
@@ -8047,6 +8109,170 @@ $doc$Tell whoever listens for these runtimes that a run may have become claimabl
 Heard on commit, at most once a transaction and runtime; NULL elements are ignored.
 Errors: none.$doc$;
 -- end sql/30_functions/maintenance/_notify_runtimes.sql
+
+-- begin sql/30_functions/maintenance/_prune.sql
+-- Locks: the rows that it deletes, skip locked. What is deleted is added to gate_total in the
+-- same transaction, so the counters never go back.
+create or replace function dispatch._prune(
+    p_workspace_id uuid,
+    p_max integer,
+    p_now timestamptz
+)
+returns integer
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_material = off
+set jit = off
+as $fn$
+declare
+    v_runs uuid[];
+    v_events uuid[];
+begin
+    v_runs := array(
+        select r.id
+        from dispatch.run as r
+        where r.workspace_id = p_workspace_id
+            and r.status in ('completed', 'failed', 'cancelled')
+            and r.finished_at < p_now - dispatch.run_retention()
+        order by r.finished_at
+        limit p_max
+        for update skip locked
+    );
+    perform dispatch._add_totals(p_workspace_id, array(
+        select row(
+            dispatch._gate_metric(c.reason), c.reason, sum(c.count)
+        )::dispatch._total
+        from (
+            select
+                case t.outcome when 'coalesced' then 'coalesced' else 'already_active' end
+                as reason,
+                t.count
+            from unnest(v_runs) as i (id)
+            cross join lateral (
+                select g.outcome, g.count
+                from dispatch.run_trigger as g
+                where g.workspace_id = p_workspace_id
+                    and g.run_id = i.id
+                    and g.outcome in ('coalesced', 'absorbed')
+                    and not g.inherited
+                offset 0
+            ) as t
+        ) as c
+        group by c.reason
+    ));
+    delete from dispatch.run as r
+    where r.workspace_id = p_workspace_id and r.id = any(v_runs);
+    v_events := array(
+        select e.id
+        from dispatch.gate_event as e
+        where e.workspace_id = p_workspace_id
+            and e.at < p_now - dispatch.gate_event_retention()
+        order by e.at
+        limit p_max
+        for update skip locked
+    );
+    perform dispatch._add_totals(p_workspace_id, array(
+        select row(e.metric, e.reason, count(*))::dispatch._total
+        from dispatch.gate_event as e
+        where e.workspace_id = p_workspace_id and e.id = any(v_events)
+        group by e.metric, e.reason
+    ));
+    delete from dispatch.gate_event as e
+    where e.workspace_id = p_workspace_id and e.id = any(v_events);
+    return cardinality(v_runs) + cardinality(v_events);
+end;
+$fn$;
+
+comment on function dispatch._prune(uuid, integer, timestamptz) is
+$doc$Delete up to p_max runs and p_max gate events that are older than their retention; returns
+how many.
+
+A run goes with its details and wakes; links to it from later runs stay as they are.
+Errors: none.$doc$;
+-- end sql/30_functions/maintenance/_prune.sql
+
+-- begin sql/30_functions/maintenance/_steps.sql
+create or replace function dispatch._steps()
+returns text[]
+language sql
+immutable
+parallel safe
+as $fn$
+select array['replay', 'promote', 'sweep', 'prune'];
+$fn$;
+
+comment on function dispatch._steps() is
+$doc$Name the steps of a tick in their order.
+
+Errors: none.$doc$;
+-- end sql/30_functions/maintenance/_steps.sql
+
+-- begin sql/30_functions/maintenance/tick.sql
+create or replace function dispatch.tick(
+    p_only text default null,
+    out step text,
+    out rows integer
+)
+returns setof record
+language plpgsql
+volatile
+parallel unsafe
+rows 4
+security definer
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_workspaces constant uuid[] := array(
+        select w.id from dispatch.workspace as w order by w.id
+    );
+    v_workspace uuid;
+    v_now timestamptz;
+begin
+    perform dispatch._check_isolation();
+    if p_only is not null then
+        perform dispatch._check_word('p_only', p_only, dispatch._steps());
+    end if;
+    foreach step in array dispatch._steps() loop
+        continue when step <> p_only;
+        rows := 0;
+        if step = 'sweep' then
+            select coalesce(sum(s.runs), 0)::integer into rows from dispatch.sweep() as s;
+        elsif step = 'replay' then
+            rows := dispatch._replay_oldest(5);
+        else
+            foreach v_workspace in array v_workspaces loop
+                v_now := dispatch.clock();
+                rows := rows + case step
+                    when 'promote' then dispatch.promote_deferred(v_workspace)
+                    else dispatch._prune(v_workspace, 500, v_now)
+                end;
+            end loop;
+        end if;
+        return next;
+    end loop;
+end;
+$fn$;
+
+comment on function dispatch.tick(text) is
+$doc$Do what has to be done from time to time, over all workspaces: a row a step, with how many
+rows.
+
+In this order: replay (the five oldest assignments that a pause refused, of workspaces that are
+not paused), promote (deferred runs that are due), sweep (all sweeps), prune (at most 500 runs
+and 500 gate events a workspace that are older than their retention). p_only names the one to
+do. Call once a step, each in a transaction of its own: several together hold their locks until
+the last is done, and may be chosen as the victim of a deadlock. Rule: issue-to-run 4; admission
+7.4.
+Errors: PD400 an unknown step, or a transaction stricter than READ COMMITTED (COLUMN
+transaction_isolation); PD409 pending slot contended.$doc$;
+-- end sql/30_functions/maintenance/tick.sql
 
 -- begin sql/30_functions/pause/_check_pause_actor.sql
 create or replace function dispatch._check_pause_actor(
@@ -8323,6 +8549,70 @@ NULL means all. Returns how many were resolved, 0 in a workspace that is paused 
 Rule: admission 7.4.
 Errors: as _admit_wakes.$doc$;
 -- end sql/30_functions/pause/_replay_assignments.sql
+
+-- begin sql/30_functions/pause/_replay_oldest.sql
+create or replace function dispatch._replay_oldest(p_max integer)
+returns integer
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_share record;
+    v_done integer := 0;
+begin
+    for v_share in
+        select q.workspace_id, count(*)::integer as records
+        from (
+            select o.workspace_id
+            from dispatch.deferred_assignment as o
+            where o.resolved_at is null
+                and not exists (
+                    select
+                    from dispatch.workspace_pause as p
+                    where p.workspace_id = o.workspace_id and p.released_at is null
+                )
+            order by o.created_at, o.issue_id
+            limit p_max
+        ) as q
+        group by q.workspace_id
+        order by q.workspace_id
+    loop
+        v_done := v_done + dispatch._replay_assignments(v_share.workspace_id, v_share.records);
+    end loop;
+    return v_done;
+end;
+$fn$;
+
+comment on function dispatch._replay_oldest(integer) is
+$doc$Replay the p_max oldest remembered assignments of workspaces that are not paused; returns
+how many were resolved.
+
+Errors: as _admit_wakes.$doc$;
+-- end sql/30_functions/pause/_replay_oldest.sql
+
+-- begin sql/30_functions/pause/_resumed_since.sql
+create or replace function dispatch._resumed_since(p_workspace_id uuid, p_since timestamptz)
+returns boolean
+language plpgsql
+stable
+parallel safe
+set search_path = pg_catalog, pg_temp
+as $fn$
+begin
+    return exists (
+        select from dispatch.workspace_pause as p
+        where p.workspace_id = p_workspace_id and p.released_at >= p_since
+    );
+end;
+$fn$;
+
+comment on function dispatch._resumed_since(uuid, timestamptz) is
+$doc$Tell whether a pause of the workspace ended at p_since or later.
+
+Errors: none.$doc$;
+-- end sql/30_functions/pause/_resumed_since.sql
 
 -- begin sql/30_functions/pause/_workspace_is_paused.sql
 create or replace function dispatch._workspace_is_paused(p_workspace_id uuid)
@@ -8744,15 +9034,63 @@ Errors: PD400 missing argument; with p_check_access also those of a wrong actor 
 PD403).$doc$;
 -- end sql/30_functions/predicate/will_enqueue_run.sql
 
+-- begin sql/30_functions/recovery/_drop_superseded.sql
+-- Locks: run rows, skip locked, so the caller may hold agents.
+create or replace function dispatch._drop_superseded(
+    p_workspace_id uuid,
+    p_agent_ids uuid[],
+    p_now timestamptz
+)
+returns integer
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_old record;
+    v_dropped integer := 0;
+begin
+    for v_old in
+        select o.run_id, o.live_id, o.is_pending
+        from dispatch._superseded_retries(p_workspace_id, p_agent_ids) as o
+    loop
+        continue when not dispatch._try_lock_run(p_workspace_id, v_old.run_id, '{deferred}');
+        if v_old.is_pending then
+            continue when not dispatch._try_lock_run(
+                p_workspace_id, v_old.live_id, '{queued,dispatched}'
+            );
+            perform dispatch._record_first_wake(p_workspace_id, v_old.live_id);
+            perform dispatch._record_first_wake(p_workspace_id, v_old.run_id);
+            perform dispatch._hand_over(p_workspace_id, v_old.run_id, v_old.live_id, false);
+        end if;
+        v_dropped := v_dropped + dispatch._cancel_runs(
+            p_workspace_id, array[v_old.run_id], 'superseded by another run of the pair', p_now
+        );
+    end loop;
+    return v_dropped;
+end;
+$fn$;
+
+comment on function dispatch._drop_superseded(uuid, uuid[], timestamptz) is
+$doc$Cancel the deferred retries of these agents whose pair has another live run, and hand that
+run their wakes. Returns how many.
+
+Rule: issue-to-run 4.
+Errors: none.$doc$;
+-- end sql/30_functions/recovery/_drop_superseded.sql
+
 -- begin sql/30_functions/recovery/_hand_over.sql
 -- The caller holds the target's run row, or has just inserted it. Rows that were merged or
 -- absorbed elsewhere are marked, so that they are counted where they were decided and nowhere
--- else.
+-- else. A run may get the same wakes along two ways, by a rerun and by the retry of one run; a
+-- wake that it has already is not added again.
 create or replace function dispatch._hand_over(
     p_workspace_id uuid,
     p_from_run_id uuid,
     p_to_run_id uuid,
-    p_is_owed_only boolean
+    p_is_owed_only boolean,
+    p_is_first boolean default false
 )
 returns void
 language plpgsql
@@ -8760,7 +9098,33 @@ volatile
 parallel unsafe
 set search_path = pg_catalog, pg_temp
 as $fn$
+declare
+    v_known bigint[] := '{}'::bigint[];
 begin
+    if not p_is_owed_only then
+        with known as (
+            update dispatch.run_trigger as o
+            set count = greatest(o.count, t.count), last_at = greatest(o.last_at, t.last_at)
+            from dispatch.run_trigger as t
+            where t.workspace_id = p_workspace_id
+                and t.run_id = p_from_run_id
+                and o.workspace_id = p_workspace_id
+                and o.run_id = p_to_run_id
+                and o.inherited
+                and (t.inherited or not p_is_first)
+                and o.at = t.at
+                and o.source = t.source
+                and o.reason = t.reason
+                and o.payload = t.payload
+                and o.actor_type = t.actor_type
+                and o.actor_id is not distinct from t.actor_id
+                and o.originator_id is not distinct from t.originator_id
+                and o.comment_id is not distinct from t.comment_id
+                and o.idempotency_key is not distinct from t.idempotency_key
+            returning t.seq
+        )
+        select coalesce(array_agg(k.seq), '{}'::bigint[]) into v_known from known as k;
+    end if;
     insert into dispatch.run_trigger (
         workspace_id, run_id, seq, at, last_at, outcome, source, reason, payload,
         idempotency_key, comment_id, actor_type, actor_id, originator_id, accountable_id,
@@ -8780,7 +9144,8 @@ begin
     from dispatch.run_trigger as t
     where t.workspace_id = p_workspace_id
         and t.run_id = p_from_run_id
-        and (not p_is_owed_only or t.count > t.delivered_count);
+        and (not p_is_owed_only or t.count > t.delivered_count)
+        and not t.seq = any(v_known);
     -- What was handed over is not owed here any more.
     update dispatch.run_trigger as t
     set delivered_count = t.count
@@ -8790,11 +9155,115 @@ begin
 end;
 $fn$;
 
-comment on function dispatch._hand_over(uuid, uuid, uuid, boolean) is
+comment on function dispatch._hand_over(uuid, uuid, uuid, boolean, boolean) is
 $doc$Append a run's wakes to those of another run: all of them, or only those it owes.
+
+p_is_first says that the other run has none of this run's own wakes yet.
 
 Errors: none.$doc$;
 -- end sql/30_functions/recovery/_hand_over.sql
+
+-- begin sql/30_functions/recovery/_inherit_wakes.sql
+-- A retry that has no records stands for the one wake of its parent, under its own name; that
+-- wake comes with the parent.
+create or replace function dispatch._inherit_wakes(
+    p_workspace_id uuid,
+    p_from_run_ids uuid[],
+    p_to_run_id uuid
+)
+returns void
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_from uuid;
+begin
+    foreach v_from in array p_from_run_ids loop
+        continue when not exists (
+            select
+            from dispatch.run_trigger as t
+            where t.workspace_id = p_workspace_id and t.run_id = v_from
+        ) and dispatch._is_retry_of(p_workspace_id, v_from, p_from_run_ids[1]);
+        perform dispatch._record_first_wake(p_workspace_id, v_from);
+        perform dispatch._hand_over(p_workspace_id, v_from, p_to_run_id, false, true);
+    end loop;
+end;
+$fn$;
+
+comment on function dispatch._inherit_wakes(uuid, uuid[], uuid) is
+$doc$Give a run all the wakes that other runs stand for, in the order given, each once; the
+others may be retries of the first.
+
+Errors: none.$doc$;
+-- end sql/30_functions/recovery/_inherit_wakes.sql
+
+-- begin sql/30_functions/recovery/_is_child_of.sql
+create or replace function dispatch._is_child_of(
+    p_workspace_id uuid,
+    p_run_id uuid,
+    p_failure_reason text
+)
+returns boolean
+language plpgsql
+stable
+parallel safe
+set search_path = pg_catalog, pg_temp
+as $fn$
+begin
+    return exists (
+        select
+        from dispatch.run_detail as d
+        inner join dispatch.run_detail as p
+            on p.workspace_id = d.workspace_id and p.run_id = d.parent_run_id
+        where d.workspace_id = p_workspace_id
+            and p.workspace_id = p_workspace_id
+            and d.run_id = p_run_id
+            and p.failure_reason = p_failure_reason
+    );
+end;
+$fn$;
+
+comment on function dispatch._is_child_of(uuid, uuid, text) is
+$doc$Tell whether a run is the retry of one that failed for this reason.
+
+Errors: none.$doc$;
+-- end sql/30_functions/recovery/_is_child_of.sql
+
+-- begin sql/30_functions/recovery/_is_retry_of.sql
+create or replace function dispatch._is_retry_of(
+    p_workspace_id uuid,
+    p_run_id uuid,
+    p_of_run_id uuid
+)
+returns boolean
+language plpgsql
+stable
+parallel safe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_run uuid := p_run_id;
+begin
+    while v_run is not null loop
+        select d.parent_run_id
+        into v_run
+        from dispatch.run_detail as d
+        where d.workspace_id = p_workspace_id and d.run_id = v_run;
+        if v_run = p_of_run_id then
+            return true;
+        end if;
+    end loop;
+    return false;
+end;
+$fn$;
+
+comment on function dispatch._is_retry_of(uuid, uuid, uuid) is
+$doc$Tell whether a run is the automatic retry of another one, or the retry of its retry.
+
+Errors: none.$doc$;
+-- end sql/30_functions/recovery/_is_retry_of.sql
 
 -- begin sql/30_functions/recovery/_is_retryable.sql
 create or replace function dispatch._is_retryable(p_failure_reason text)
@@ -8854,9 +9323,14 @@ Errors: none.$doc$;
 -- end sql/30_functions/recovery/_lock_owing.sql
 
 -- begin sql/30_functions/recovery/_lock_run_owners.sql
--- Locks: issues FOR KEY SHARE by id, then agents FOR KEY SHARE by id: what the successor of a
--- run will refer to, taken before the run's own row.
-create or replace function dispatch._lock_run_owners(p_workspace_id uuid, p_run_ids uuid[])
+-- Locks: issues FOR KEY SHARE by id, then agents by id: what the successor of a run will refer
+-- to, taken before the run's own row. Agents FOR KEY SHARE, or FOR UPDATE, for which every
+-- enqueue waits.
+create or replace function dispatch._lock_run_owners(
+    p_workspace_id uuid,
+    p_run_ids uuid[],
+    p_is_exclusive boolean default false
+)
 returns void
 language plpgsql
 volatile
@@ -8885,20 +9359,26 @@ begin
         limit 1
         for key share
     ) as k;
-    perform dispatch._lock_agents(p_workspace_id, v_agents);
+    if p_is_exclusive then
+        perform dispatch._lock_claim_agents(p_workspace_id, v_agents, true);
+    else
+        perform dispatch._lock_agents(p_workspace_id, v_agents);
+    end if;
 end;
 $fn$;
 
-comment on function dispatch._lock_run_owners(uuid, uuid[]) is
+comment on function dispatch._lock_run_owners(uuid, uuid[], boolean) is
 $doc$Keep the issues and agents of these runs from being deleted or archived until the
-transaction ends.
+transaction ends; with p_is_exclusive also the agents from being woken.
 
 Errors: none.$doc$;
 -- end sql/30_functions/recovery/_lock_run_owners.sql
 
 -- begin sql/30_functions/recovery/_promote_due.sql
 -- Locks: run rows, skip locked. The caller holds the agents FOR UPDATE, so no enqueue takes a
--- slot between the look at it and the update.
+-- slot between the look at it and the update. A run that could not be promoted for longer than
+-- a queued run may wait counts as due from then on, else the next sweep would take it at once.
+-- Retries that another run has replaced go first, so that none of them takes the slot.
 create or replace function dispatch._promote_due(
     p_workspace_id uuid,
     p_runtime_ids uuid[],
@@ -8920,6 +9400,7 @@ begin
     if dispatch._workspace_is_paused(p_workspace_id) then
         return 0;
     end if;
+    perform dispatch._drop_superseded(p_workspace_id, p_agent_ids, p_now);
     v_promoted := array(
         with due as materialized (
             select
@@ -8963,7 +9444,11 @@ begin
     );
     foreach v_run in array v_promoted loop
         update dispatch.run as r
-        set status = 'queued'
+        set
+            status = 'queued',
+            fire_at = case
+                when r.fire_at < p_now - dispatch.queued_ttl() then p_now else r.fire_at
+            end
         where r.workspace_id = p_workspace_id and r.id = v_run;
     end loop;
     perform dispatch._notify_runtimes(array(
@@ -9051,7 +9536,11 @@ Errors: as _admit_wakes.$doc$;
 -- begin sql/30_functions/recovery/_queue_retry.sql
 -- Runs in the transaction of the failure. A retry never takes the pending slot from another
 -- run: it hands that run what the failed one stood for.
-create or replace function dispatch._queue_retry(p_workspace_id uuid, p_run_id uuid)
+create or replace function dispatch._queue_retry(
+    p_workspace_id uuid,
+    p_run_id uuid,
+    p_now timestamptz
+)
 returns boolean
 language plpgsql
 volatile
@@ -9068,9 +9557,10 @@ begin
         case
             when d.chat_session_id is not null then greatest(r.priority, 3) else r.priority
         end,
-        null::timestamptz, false, r.max_attempts, r.attempt + 1, r.runtime_id, d.actor_type,
-        d.actor_id, null::uuid, d.originator_id, d.accountable_id, d.attribution_source,
-        d.evidence_kind, d.evidence_id, d.delegated_from_run_id, r.id,
+        p_now + dispatch._retry_delay(d.failure_reason, r.attempt), false,
+        dispatch._retry_ceiling(d.failure_reason, r.max_attempts), r.attempt + 1, r.runtime_id,
+        d.actor_type, d.actor_id, null::uuid, d.originator_id, d.accountable_id,
+        d.attribution_source, d.evidence_kind, d.evidence_id, d.delegated_from_run_id, r.id,
         null::uuid, null::uuid, d.squad_id, d.is_leader_run, null::text,
         case when d.failure_reason <> 'codex_semantic_inactivity' then d.session_id end,
         case when d.failure_reason <> 'codex_semantic_inactivity' then d.work_dir end,
@@ -9084,7 +9574,7 @@ begin
         and d.workspace_id = p_workspace_id
         and r.id = p_run_id
         and dispatch._is_retryable(d.failure_reason)
-        and r.attempt < r.max_attempts
+        and r.attempt < dispatch._retry_ceiling(d.failure_reason, r.max_attempts)
         and d.autopilot_run_id is null
         and (r.issue_id is not null or d.chat_session_id is not null);
     if not found then
@@ -9102,13 +9592,14 @@ begin
 end;
 $fn$;
 
-comment on function dispatch._queue_retry(uuid, uuid) is
+comment on function dispatch._queue_retry(uuid, uuid, timestamptz) is
 $doc$Queue the automatic retry of a run that has just failed; false when it gets none.
 
-A retryable reason, attempts left, and an issue or a chat session are needed. The child copies
-the run's work, attribution and, unless the agent had gone silent, its session and work
-directory. When another run holds the pending slot, that run gets the wakes and no child is
-made. Rule: issue-to-run 4.
+A retryable reason, attempts left, and an issue or a chat session are needed. The retry of a
+lost runtime, and the later ones of a network fault, are deferred. The child copies the run's
+work, attribution and, unless the agent had gone silent, its session and work directory. When
+another run holds the pending slot, that run gets the wakes and no child is made. Rule:
+issue-to-run 4.
 Errors: as _admit_wakes.$doc$;
 -- end sql/30_functions/recovery/_queue_retry.sql
 
@@ -9197,6 +9688,101 @@ issue-to-run 4.
 Errors: none.$doc$;
 -- end sql/30_functions/recovery/_reclaim_stale.sql
 
+-- begin sql/30_functions/recovery/_rerun_wake.sql
+create or replace function dispatch._rerun_wake(
+    p_workspace_id uuid,
+    p_run_id uuid,
+    p_actor_type text,
+    p_actor_id uuid,
+    p_acting_run_id uuid
+)
+returns dispatch.wake
+language plpgsql
+stable
+parallel safe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_wake dispatch.wake;
+begin
+    select
+        r.agent_id, d.reason, 'rerun', d.payload, r.issue_id, d.chat_session_id, d.comment_id,
+        r.priority, r.max_attempts, d.squad_id, d.is_leader_run, r.id, 'rerun', r.id
+    into
+        v_wake.agent_id, v_wake.reason, v_wake.source, v_wake.payload, v_wake.issue_id,
+        v_wake.chat_session_id, v_wake.comment_id, v_wake.priority, v_wake.max_attempts,
+        v_wake.squad_id, v_wake.is_leader_run, v_wake.rerun_of_run_id, v_wake.evidence_kind,
+        v_wake.evidence_id
+    from dispatch.run as r
+    inner join dispatch.run_detail as d
+        on d.workspace_id = r.workspace_id and d.run_id = r.id
+    where r.workspace_id = p_workspace_id
+        and d.workspace_id = p_workspace_id
+        and r.id = p_run_id;
+    v_wake.coalesce := false;
+    v_wake.force_fresh := true;
+    v_wake.actor_type := p_actor_type;
+    v_wake.actor_id := p_actor_id;
+    v_wake.acting_run_id := p_acting_run_id;
+    v_wake.skip := array['duplicate', 'coalesce', 'allowance'];
+    return v_wake;
+end;
+$fn$;
+
+comment on function dispatch._rerun_wake(uuid, uuid, text, uuid, uuid) is
+$doc$Make the wake that asks for a run's work once more; its agent is NULL when there is no such
+run.
+
+Errors: none.$doc$;
+-- end sql/30_functions/recovery/_rerun_wake.sql
+
+-- begin sql/30_functions/recovery/_retry_ceiling.sql
+create or replace function dispatch._retry_ceiling(
+    p_failure_reason text,
+    p_max_attempts integer
+)
+returns integer
+language sql
+immutable
+parallel safe
+as $fn$
+select case
+    when p_max_attempts <= 1 then p_max_attempts
+    when p_failure_reason = 'agent_error.provider_network' then greatest(p_max_attempts, 3)
+    else p_max_attempts
+end;
+$fn$;
+
+comment on function dispatch._retry_ceiling(text, integer) is
+$doc$Give how many attempts a run may have in all when it fails for this reason.
+
+A fault of the provider's network is worth a third attempt, unless retries are switched off.
+Rule: issue-to-run 4.
+Errors: none.$doc$;
+-- end sql/30_functions/recovery/_retry_ceiling.sql
+
+-- begin sql/30_functions/recovery/_retry_delay.sql
+create or replace function dispatch._retry_delay(p_failure_reason text, p_attempt integer)
+returns interval
+language sql
+immutable
+parallel safe
+as $fn$
+select case
+    when p_failure_reason = 'runtime_offline' then interval '1 second'
+    when p_failure_reason = 'agent_error.provider_network' and p_attempt >= 2
+        then interval '5 seconds'
+end;
+$fn$;
+
+comment on function dispatch._retry_delay(text, integer) is
+$doc$Give how long the retry of attempt p_attempt waits; NULL when it is queued at once.
+
+After the loss of a runtime it is always deferred, so that promotion, which asks for a fresh
+runtime, decides when. Rule: issue-to-run 4.
+Errors: none.$doc$;
+-- end sql/30_functions/recovery/_retry_delay.sql
+
 -- begin sql/30_functions/recovery/_settle_claimed.sql
 -- Locks: issues FOR KEY SHARE, skip locked. The claim holds agents, which come after issues, so
 -- it waits for none: a run whose issue somebody holds keeps what it owes until it ends.
@@ -9282,6 +9868,469 @@ slot.
 Errors: as _admit_wakes.$doc$;
 -- end sql/30_functions/recovery/_settle_owed.sql
 
+-- begin sql/30_functions/recovery/_silent_runtimes.sql
+create or replace function dispatch._silent_runtimes(
+    p_workspace_id uuid,
+    p_since timestamptz,
+    p_status text default null
+)
+returns uuid[]
+language plpgsql
+stable
+parallel safe
+set search_path = pg_catalog, pg_temp
+as $fn$
+begin
+    return array(
+        select r.id
+        from dispatch.runtime as r
+        where r.workspace_id = p_workspace_id
+            and coalesce(r.last_seen_at, r.updated_at) < p_since
+            and (p_status is null or r.status = p_status)
+    );
+end;
+$fn$;
+
+comment on function dispatch._silent_runtimes(uuid, timestamptz, text) is
+$doc$Give the runtimes of a workspace that were not seen since p_since, of one status where it
+is given.
+
+Errors: none.$doc$;
+-- end sql/30_functions/recovery/_silent_runtimes.sql
+
+-- begin sql/30_functions/recovery/_superseded_agents.sql
+create or replace function dispatch._superseded_agents(p_workspace_id uuid)
+returns uuid[]
+language plpgsql
+stable
+parallel safe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_armed constant uuid[] := array(
+        select distinct r.agent_id
+        from dispatch.run as r
+        where r.workspace_id = p_workspace_id
+            and r.status = 'deferred'
+            and r.attempt > 1
+            and r.claim_no = 0
+            and r.issue_id is not null
+    );
+begin
+    return array(
+        select distinct s.agent_id
+        from dispatch._superseded_retries(p_workspace_id, v_armed) as s
+    );
+end;
+$fn$;
+
+comment on function dispatch._superseded_agents(uuid) is
+$doc$Give the agents of a workspace that have a retry which another run has replaced.
+
+Errors: none.$doc$;
+-- end sql/30_functions/recovery/_superseded_agents.sql
+
+-- begin sql/30_functions/recovery/_superseded_retries.sql
+-- A retry that waits for its time holds no slot, so another run of the pair may have come
+-- first, and then that run does the work. Against a run that has begun only a rerun counts: its
+-- wakes are the retry's own, while a run of other wakes leaves the retry to wait for the lane.
+create or replace function dispatch._superseded_retries(
+    p_workspace_id uuid,
+    p_agent_ids uuid[]
+)
+returns table (run_id uuid, agent_id uuid, live_id uuid, is_pending boolean)
+language plpgsql
+stable
+parallel safe
+rows 10
+set search_path = pg_catalog, pg_temp
+as $fn$
+begin
+    return query
+    select k.id, k.agent_id, l.id, l.is_pending
+    from unnest(p_agent_ids) as g (id)
+    cross join lateral (
+        select r.id, r.agent_id, r.issue_id
+        from dispatch.run as r
+        where r.workspace_id = p_workspace_id
+            and r.agent_id = g.id
+            and r.status = 'deferred'
+            and r.attempt > 1
+            and r.claim_no = 0
+            and r.issue_id is not null
+        offset 0
+    ) as k
+    cross join lateral (
+        select o.id, o.status in ('queued', 'dispatched') as is_pending
+        from (
+            select p.id, p.status
+            from dispatch.run as p
+            where p.workspace_id = p_workspace_id
+                and p.agent_id = k.agent_id
+                and p.issue_id = k.issue_id
+                and p.status in ('queued', 'dispatched')
+            union all
+            select p.id, p.status
+            from dispatch.run as p
+            where p.workspace_id = p_workspace_id
+                and p.agent_id = k.agent_id
+                and p.lane = k.issue_id
+                and p.status in ('dispatched', 'waiting_local_directory', 'running')
+                and p.status <> 'dispatched'
+                and exists (
+                    select
+                    from dispatch.run_detail as d
+                    where d.workspace_id = p_workspace_id
+                        and d.run_id = p.id
+                        and d.rerun_of_run_id is not null
+                )
+        ) as o
+        limit 1
+    ) as l;
+end;
+$fn$;
+
+comment on function dispatch._superseded_retries(uuid, uuid[]) is
+$doc$List the deferred automatic retries of these agents whose issue and agent have another live
+run, with that run and whether it still holds the pending slot.
+
+A retry that a daemon has claimed and put off is none. Rule: issue-to-run 4.
+Errors: none.$doc$;
+-- end sql/30_functions/recovery/_superseded_retries.sql
+
+-- begin sql/30_functions/recovery/_sweep_candidates.sql
+-- Every sweep's condition stands here once. What a sweep may not touch is left out before the
+-- limit, so it never stops the sweep from reaching what it must; an active run is found by the
+-- index of active lanes, of which there are never more than the agents' capacities allow.
+create or replace function dispatch._sweep_candidates(
+    p_workspace_id uuid,
+    p_sweep text,
+    p_max integer,
+    p_now timestamptz
+)
+returns setof dispatch._report
+language plpgsql
+stable
+parallel safe
+rows 10
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_stale constant uuid[] := array(
+        select r.id
+        from dispatch.runtime as r
+        where r.workspace_id = p_workspace_id
+            and (
+                r.status <> 'online'
+                or coalesce(r.last_seen_at, r.updated_at)
+                < p_now - dispatch.runtime_freshness()
+            )
+    );
+    v_lost constant uuid[] := dispatch._silent_runtimes(
+        p_workspace_id, p_now - dispatch.reconnect_grace()
+    );
+    v_offline constant uuid[] := dispatch._silent_runtimes(
+        p_workspace_id, p_now - dispatch.reconnect_grace(), 'offline'
+    );
+begin
+    if p_sweep = 'queued' then
+        return query
+        select
+            row_number() over ()::integer, q.id, q.claim_no, null::jsonb,
+            'queued_expired'::text, 'nobody claimed the run in time'::text, null::text,
+            null::text, false, null::interval
+        from (
+            select r.id, r.claim_no
+            from dispatch.run as r
+            where r.workspace_id = p_workspace_id
+                and r.status = 'queued'
+                and greatest(r.requested_at, r.fire_at) < p_now - dispatch.queued_ttl()
+                and not dispatch._is_child_of(p_workspace_id, r.id, 'runtime_offline')
+            order by greatest(r.requested_at, r.fire_at), r.id
+            limit p_max
+        ) as q;
+        return;
+    elsif p_sweep = 'reconnect' then
+        return query
+        select
+            row_number() over ()::integer, q.id, q.claim_no, null::jsonb,
+            'runtime_reconnect_timeout'::text, 'the runtime did not come back in time'::text,
+            null::text, null::text, false, null::interval
+        from (
+            select r.id, r.claim_no
+            from unnest(v_stale) as rt (id)
+            cross join lateral (
+                select d.id, d.claim_no, d.fire_at
+                from dispatch.run as d
+                where d.workspace_id = p_workspace_id
+                    and d.runtime_id = rt.id
+                    and d.status = 'deferred'
+                    and d.fire_at < p_now - dispatch.reconnect_grace()
+                    and d.attempt > 1
+                    and d.claim_no = 0
+                    and dispatch._is_child_of(p_workspace_id, d.id, 'runtime_offline')
+                order by d.fire_at
+                limit p_max
+            ) as r
+            order by r.fire_at, r.id
+            limit p_max
+        ) as q;
+        return;
+    end if;
+    return query
+    select
+        row_number() over ()::integer, q.id, q.claim_no, null::jsonb,
+        case p_sweep when 'offline' then 'runtime_offline' else 'timeout' end,
+        case p_sweep when 'offline' then 'the runtime is offline' else 'task timed out' end,
+        null::text, null::text, false, null::interval
+    from (
+        select r.id, r.claim_no
+        from dispatch.run as r
+        where r.workspace_id = p_workspace_id
+            and r.status in ('dispatched', 'waiting_local_directory', 'running')
+            and case p_sweep
+                when 'dispatched' then
+                    r.status = 'waiting_local_directory' and r.lease_expires_at < p_now
+                    or r.status = 'dispatched'
+                    and r.dispatched_at < p_now - dispatch.dispatch_timeout()
+                    and (r.lease_expires_at is null or r.lease_expires_at < p_now)
+                    and (not r.runtime_id = any(v_stale) or r.runtime_id = any(v_lost))
+                when 'running' then
+                    r.status = 'running'
+                    and (
+                        r.lease_expires_at < p_now
+                        or r.started_at < p_now - dispatch.running_timeout()
+                        and r.runtime_id = any(v_lost)
+                    )
+                when 'offline' then r.runtime_id = any(v_offline)
+            end
+        order by r.dispatched_at, r.id
+        limit p_max
+    ) as q;
+end;
+$fn$;
+
+comment on function dispatch._sweep_candidates(uuid, text, integer, timestamptz) is
+$doc$Give up to p_max runs that a sweep would end at p_now, as the reports that end them.
+
+dispatched: claimed longer ago than dispatch_timeout() without a live lease, on a runtime that
+is alive or lost for longer than reconnect_grace(), and waiting runs whose lease has run out.
+running: a run whose own lease has run out, or older than running_timeout() on a runtime lost
+for longer than the grace. offline: any active run of a runtime that is offline and lost for
+longer than the grace. queued: older than queued_ttl() since the request, or since it was due;
+never the retry of a lost runtime. reconnect: such a retry, due for longer than the grace and
+never claimed, whose runtime is not fresh; what a daemon has put off waits on. Rule:
+issue-to-run 4.
+Errors: none.$doc$;
+-- end sql/30_functions/recovery/_sweep_candidates.sql
+
+-- begin sql/30_functions/recovery/_sweep_runs.sql
+-- Locks: the candidates' issues and agents, then their rows, skip locked and rechecked: a run
+-- whose lease was extended meanwhile is no candidate any more. Several sweeps at once share the
+-- work.
+create or replace function dispatch._sweep_runs(
+    p_workspace_id uuid,
+    p_sweep text,
+    p_max integer
+)
+returns integer
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_material = off
+set jit = off
+as $fn$
+declare
+    v_now timestamptz := dispatch.clock();
+    v_reports dispatch._report[];
+    v_held uuid[] := '{}'::uuid[];
+    v_report dispatch._report;
+    v_count integer;
+begin
+    v_reports := array(
+        select c from dispatch._sweep_candidates(p_workspace_id, p_sweep, p_max, v_now) as c
+    );
+    if cardinality(v_reports) = 0 then
+        return 0;
+    end if;
+    perform dispatch._lock_run_owners(
+        p_workspace_id, array(select r.run_id from unnest(v_reports) as r)
+    );
+    for v_report in
+        select
+            r.ord, r.run_id, r.claim_no, r.result, r.failure_reason, r.error, r.session_id,
+            r.work_dir, r.session_lost, r.lease
+        from unnest(v_reports) as r
+        order by r.run_id
+    loop
+        if dispatch._try_lock_run(
+            p_workspace_id, v_report.run_id,
+            '{deferred,queued,dispatched,waiting_local_directory,running}'
+        ) then
+            v_held := v_held || v_report.run_id;
+        end if;
+    end loop;
+    v_now := dispatch.clock();
+    v_reports := array(
+        select c
+        from dispatch._sweep_candidates(p_workspace_id, p_sweep, p_max, v_now) as c
+        where c.run_id = any(v_held)
+    );
+    select count(*)::integer
+    into v_count
+    from dispatch._fail_runs(
+        p_workspace_id, v_reports,
+        '{deferred,queued,dispatched,waiting_local_directory,running}'
+    ) as t
+    where t.applied;
+    return v_count;
+end;
+$fn$;
+
+comment on function dispatch._sweep_runs(uuid, text, integer) is
+$doc$End up to p_max runs of a workspace that a sweep finds, each with its retry; returns how
+many.
+
+Errors: as _admit_wakes.$doc$;
+-- end sql/30_functions/recovery/_sweep_runs.sql
+
+-- begin sql/30_functions/recovery/_sweep_runtimes.sql
+-- Locks: runtime rows, skip locked; a heartbeat that comes in between keeps its runtime online.
+create or replace function dispatch._sweep_runtimes(
+    p_workspace_id uuid,
+    p_max integer,
+    p_now timestamptz
+)
+returns integer
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_silent uuid[];
+    v_count integer;
+begin
+    v_silent := array(
+        select r.id
+        from dispatch.runtime as r
+        where r.workspace_id = p_workspace_id
+            and r.status = 'online'
+            and coalesce(r.last_seen_at, r.updated_at) < p_now - dispatch.runtime_freshness()
+        order by r.id
+        limit p_max
+        for no key update skip locked
+    );
+    update dispatch.runtime as r
+    set status = 'offline', updated_at = coalesce(r.last_seen_at, r.updated_at)
+    where r.workspace_id = p_workspace_id and r.id = any(v_silent);
+    get diagnostics v_count = row_count;
+    return v_count;
+end;
+$fn$;
+
+comment on function dispatch._sweep_runtimes(uuid, integer, timestamptz) is
+$doc$Set up to p_max runtimes offline that are online and were last seen longer ago than
+runtime_freshness(). Returns how many.
+
+Errors: none.$doc$;
+-- end sql/30_functions/recovery/_sweep_runtimes.sql
+
+-- begin sql/30_functions/recovery/_sweeps.sql
+create or replace function dispatch._sweeps()
+returns text[]
+language sql
+immutable
+parallel safe
+as $fn$
+select array['runtimes', 'dispatched', 'running', 'offline', 'queued', 'reconnect'];
+$fn$;
+
+comment on function dispatch._sweeps() is
+$doc$Name the sweeps in their order.
+
+Errors: none.$doc$;
+-- end sql/30_functions/recovery/_sweeps.sql
+
+-- begin sql/30_functions/recovery/_try_lock_run.sql
+-- Locks: one run row FOR NO KEY UPDATE, and never waits for it: for callers that hold agents,
+-- which come before runs.
+create or replace function dispatch._try_lock_run(
+    p_workspace_id uuid,
+    p_run_id uuid,
+    p_statuses dispatch.run_status[]
+)
+returns boolean
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+begin
+    perform
+    from dispatch.run as r
+    where r.workspace_id = p_workspace_id and r.id = p_run_id and r.status = any(p_statuses)
+    for no key update skip locked;
+    return found;
+end;
+$fn$;
+
+comment on function dispatch._try_lock_run(uuid, uuid, dispatch.run_status[]) is
+$doc$Hold a run's row if nobody else does and it stands in one of the statuses; tell whether it
+is held.
+
+Errors: none.$doc$;
+-- end sql/30_functions/recovery/_try_lock_run.sql
+
+-- begin sql/30_functions/recovery/_waiting_runs.sql
+-- Locks: run rows FOR NO KEY UPDATE by id. A run that was started while this waited is left
+-- out, since the condition is rechecked under the lock.
+create or replace function dispatch._waiting_runs(
+    p_workspace_id uuid,
+    p_agent_id uuid,
+    p_issue_id uuid
+)
+returns uuid[]
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+begin
+    return array(
+        select r.id
+        from (
+            select d.run_id
+            from dispatch.run_detail as d
+            where d.workspace_id = p_workspace_id and d.issue_id = p_issue_id
+            order by d.run_id
+        ) as i
+        cross join lateral (
+            select s.id
+            from dispatch.run as s
+            where s.workspace_id = p_workspace_id
+                and s.id = i.run_id
+                and s.agent_id = p_agent_id
+                and s.status in ('queued', 'dispatched', 'deferred')
+            limit 1
+            for no key update
+        ) as r
+    );
+end;
+$fn$;
+
+comment on function dispatch._waiting_runs(uuid, uuid, uuid) is
+$doc$Hold and give the runs of an issue and agent that are queued, dispatched or deferred.
+
+Errors: none.$doc$;
+-- end sql/30_functions/recovery/_waiting_runs.sql
+
 -- begin sql/30_functions/recovery/promote_deferred.sql
 -- The plan settings hold for everything that this function calls: a plan made while the tables
 -- are empty is kept, and must walk the same indexes as one made over a million rows.
@@ -9318,7 +10367,8 @@ begin
         );
     end if;
     v_now := dispatch.clock();
-    v_agents := dispatch._due_agents(p_workspace_id, v_runtimes, v_now, p_max);
+    v_agents := dispatch._due_agents(p_workspace_id, v_runtimes, v_now, p_max)
+    || dispatch._superseded_agents(p_workspace_id);
     if cardinality(v_agents) = 0 then
         return 0;
     end if;
@@ -9337,7 +10387,9 @@ $doc$Queue deferred runs that are due, and return how many.
 
 p_runtime_ids NULL means all runtimes of the workspace; unknown ids are ignored. At most p_max
 runs. A run waits on while its runtime is not fresh, its issue and agent have a queued or
-dispatched run, or the workspace is paused. Rule: issue-to-run 4.
+dispatched run, or the workspace is paused. Before that the workspace's automatic retries that
+another run of their pair has replaced are cancelled, and that run gets their wakes. Rule:
+issue-to-run 4.
 Errors: PD400 missing argument, negative p_max, or a transaction stricter than READ COMMITTED
 (COLUMN transaction_isolation); PD404 workspace not found.$doc$;
 -- end sql/30_functions/recovery/promote_deferred.sql
@@ -9449,6 +10501,154 @@ runtimes are left alone. An unknown or foreign runtime is no rows. Rule: issue-t
 Errors: PD400 missing or all-zero id, or a transaction stricter than READ COMMITTED (COLUMN
 transaction_isolation).$doc$;
 -- end sql/30_functions/recovery/recover_runtime.sql
+
+-- begin sql/30_functions/recovery/rerun.sql
+-- Locks: the run's issue, its agent FOR UPDATE, so that no enqueue takes the slot meanwhile,
+-- then the pair's waiting runs by id. The gates are asked before anything is cancelled, and not
+-- again afterwards, so that a refusal leaves what is queued alone.
+create or replace function dispatch.rerun(
+    p_workspace_id uuid,
+    p_run_id uuid,
+    p_actor_type text,
+    p_actor_id uuid default null,
+    p_acting_run_id uuid default null
+)
+returns dispatch.decision
+language plpgsql
+volatile
+parallel unsafe
+security definer
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_user uuid;
+    v_wake dispatch.wake;
+    v_gated dispatch._candidate;
+    v_decision dispatch.decision;
+    v_waiting uuid[] := '{}'::uuid[];
+    v_now timestamptz;
+begin
+    perform dispatch._check_ids(
+        array['p_workspace_id', 'p_run_id'], array[p_workspace_id, p_run_id]
+    );
+    v_user := dispatch._resolve_actor(
+        p_workspace_id, p_actor_type, p_actor_id, p_acting_run_id
+    );
+    perform dispatch._lock_run_owners(p_workspace_id, array[p_run_id], true);
+    v_wake := dispatch._rerun_wake(
+        p_workspace_id, p_run_id, p_actor_type, p_actor_id, p_acting_run_id
+    );
+    if v_wake.agent_id is null then
+        perform dispatch._raise(
+            'PD404', 'run not found', 'p_run_id', 'name a run of the workspace.'
+        );
+    elsif p_actor_type <> 'system'
+        and not dispatch._may_invoke(p_workspace_id, v_wake.agent_id, p_actor_type, v_user)
+    then
+        perform dispatch._raise(
+            'PD403', 'invocation not allowed', 'p_run_id',
+            'act as somebody who may start the agent.', 'invocation_not_allowed'
+        );
+    end if;
+    v_now := dispatch.clock();
+    select g.ord, g.run_id, g.code, g.wake
+    into v_gated
+    from dispatch._gate_wakes(p_workspace_id, array[v_wake], v_now) as g;
+    if v_gated.code is null then
+        v_wake := v_gated.wake;
+        v_wake.skip := v_wake.skip || array['agent', 'attribution', 'pause'];
+        v_waiting := dispatch._waiting_runs(p_workspace_id, v_wake.agent_id, v_wake.issue_id);
+        perform dispatch._cancel_runs(p_workspace_id, v_waiting, 'replaced by a rerun', v_now);
+    end if;
+    select d.outcome, d.reason_code, d.run_id, d.agent_id, d.source, d.detail
+    into v_decision
+    from dispatch._admit_wakes(p_workspace_id, array[v_wake]) as d;
+    if v_decision.outcome = 'queued' then
+        perform dispatch._inherit_wakes(
+            p_workspace_id, array[p_run_id] || array_remove(v_waiting, p_run_id),
+            v_decision.run_id
+        );
+    end if;
+    return v_decision;
+end;
+$fn$;
+
+comment on function dispatch.rerun(uuid, uuid, text, uuid, uuid) is
+$doc$Ask for the work of a run once more, as an act of whoever asks.
+
+The new run stands for what the old one stood for and starts without its session. What the pair
+has queued, dispatched or deferred is cancelled and handed over; what is waiting or running is
+left to end, and the new run comes after it. A refusal by a gate is data and leaves everything
+as it was. Rule: issue-to-run 4.
+Errors: PD400 missing, unknown or all-zero argument; PD403 (DETAIL invocation_not_allowed) the
+actor may not start the agent, or the actor does not hold; PD404 run not found.$doc$;
+-- end sql/30_functions/recovery/rerun.sql
+
+-- begin sql/30_functions/recovery/sweep.sql
+create or replace function dispatch.sweep(
+    p_max integer default 500,
+    p_only text default null,
+    out sweep text,
+    out runs integer
+)
+returns setof record
+language plpgsql
+volatile
+parallel unsafe
+rows 6
+security definer
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_workspaces constant uuid[] := array(
+        select w.id from dispatch.workspace as w order by w.id
+    );
+    v_workspace uuid;
+    v_now timestamptz;
+begin
+    perform dispatch._check_isolation();
+    if p_max is null or p_max < 1 then
+        perform dispatch._raise('PD400', 'count out of range', 'p_max', '1 or more.');
+    elsif p_only is not null then
+        perform dispatch._check_word('p_only', p_only, dispatch._sweeps());
+    end if;
+    foreach sweep in array dispatch._sweeps() loop
+        continue when sweep <> p_only;
+        runs := 0;
+        foreach v_workspace in array v_workspaces loop
+            exit when runs >= p_max;
+            v_now := dispatch.clock();
+            if sweep = 'runtimes' then
+                runs := runs + dispatch._sweep_runtimes(v_workspace, p_max - runs, v_now);
+            elsif sweep = 'queued' and (
+                dispatch._workspace_is_paused(v_workspace)
+                or dispatch._resumed_since(v_workspace, v_now - dispatch.queued_ttl())
+            ) then
+                continue;
+            else
+                runs := runs + dispatch._sweep_runs(v_workspace, sweep, p_max - runs);
+            end if;
+        end loop;
+        return next;
+    end loop;
+end;
+$fn$;
+
+comment on function dispatch.sweep(integer, text) is
+$doc$End what nobody will end any more, over all workspaces: a row a sweep, with how many it
+handled.
+
+In this order: runtimes (set offline), dispatched, running, offline, queued, reconnect; the
+first that fits names the failure. Each handles at most p_max rows; p_only names the one to run.
+Runs of a silent runtime are kept for reconnect_grace(), and a running run is never ended while
+its runtime is alive, but a waiting run, and a running one that was started with a lease, end
+once their lease has run out. What a workspace has queued does not expire while it is paused,
+nor within queued_ttl() of the resume; what expires takes its wakes with it. Any number of
+callers may sweep at once; all sweeps in one transaction may be chosen as the victim of a
+deadlock, one alone may not. Rule: issue-to-run 4.
+Errors: PD400 p_max below 1, an unknown sweep, or a transaction stricter than READ COMMITTED
+(COLUMN transaction_isolation).$doc$;
+-- end sql/30_functions/recovery/sweep.sql
 
 -- begin sql/30_functions/telemetry/_gate_metric.sql
 create or replace function dispatch._gate_metric(p_reason text)
@@ -10469,4 +11669,12 @@ grant execute on function
     dispatch.promote_deferred,
     dispatch.recover_runtime
 to dispatch_worker, dispatch_operator;
+
+-- A rerun is an act of a member, for whom the service vouches. What goes over all workspaces is
+-- the operator's.
+grant execute on function dispatch.rerun to dispatch_service, dispatch_operator;
+grant execute on function
+    dispatch.sweep,
+    dispatch.tick
+to dispatch_operator;
 -- end sql/90_grants/20_grants.sql

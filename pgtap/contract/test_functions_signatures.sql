@@ -164,6 +164,9 @@ values
         'integer'
     ),
     ('recover_runtime', 'p_workspace_id uuid, p_runtime_id uuid', 'SETOF dispatch.transition'),
+    ('rerun', 'p_workspace_id uuid, p_run_id uuid, $actor', 'dispatch.decision'),
+    ('sweep', '[p_max integer], [p_only text]', 'SETOF record'),
+    ('tick', '[p_only text]', 'SETOF record'),
     ('pause_workspace', 'p_workspace_id uuid, $actor, [p_reason text]', 'boolean'),
     ('resume_workspace', 'p_workspace_id uuid, $actor, [p_reason text]', 'boolean'),
     ('clock', '', 'timestamp with time zone');

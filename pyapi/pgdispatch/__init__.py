@@ -25,6 +25,8 @@ from pgdispatch.types import (
     QueueDepth,
     ReasonCode,
     RunStatus,
+    Swept,
+    Ticked,
     Transition,
 )
 
@@ -47,6 +49,8 @@ __all__ = [
     "ReasonCode",
     "RunStatus",
     "SchemaMismatch",
+    "Swept",
+    "Ticked",
     "Transition",
     "__version__",
 ]

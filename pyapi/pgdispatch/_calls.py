@@ -27,6 +27,8 @@ from pgdispatch.types import (
     Json,
     Label,
     QueueDepth,
+    Swept,
+    Ticked,
     Transition,
 )
 
@@ -95,6 +97,8 @@ _ISSUE_WRITE = Shape(IssueWrite)
 _TRANSITION = Shape(Transition)
 _CLAIMED_RUN = Shape(ClaimedRun)
 _QUEUE_DEPTH = Shape(QueueDepth)
+_SWEPT = Shape(Swept)
+_TICKED = Shape(Ticked)
 _GATE_COUNTER = Shape(GateCounter)
 
 
@@ -890,6 +894,54 @@ def recover_runtime(workspace_id: Id, runtime_id: Id) -> Call[list[Transition]]:
         _workspace(workspace_id),
         arg.required_id("runtime_id", runtime_id),
     )
+
+
+def rerun(
+    workspace_id: Id,
+    run_id: Id,
+    actor_type: str,
+    actor_id: Id | None = None,
+    acting_run_id: Id | None = None,
+) -> Call[Decision]:
+    """Ask for the work of a run once more, as an act of whoever asks.
+
+    What the pair has waiting is cancelled and handed over to the new run; what has begun is
+    left to end. Raises `NotAllowed` when the actor may not start the agent, `NotFound` when
+    the workspace has no such run. A refusal by a gate is the decision.
+    """
+    return _rows(
+        _DECISION,
+        _DECISION.one,
+        "rerun",
+        _workspace(workspace_id),
+        arg.required_id("run_id", run_id),
+        *_actor(actor_type, actor_id, acting_run_id),
+    )
+
+
+def sweep(max: int = 500, only: str | None = None) -> Call[list[Swept]]:
+    """End what nobody will end any more, over all workspaces: a row a sweep, with how many it
+    handled.
+
+    `only` is runtimes, dispatched, running, offline, queued or reconnect.
+    """
+    return _rows(
+        _SWEPT,
+        _SWEPT.all,
+        "sweep",
+        arg.integer("max", max),
+        arg.optional_text("only", only),
+    )
+
+
+def tick(only: str | None = None) -> Call[list[Ticked]]:
+    """Do what has to be done from time to time, over all workspaces: a row a step, with how
+    many rows.
+
+    `only` is replay, promote, sweep or prune. Making one call a step keeps the transactions
+    short.
+    """
+    return _rows(_TICKED, _TICKED.all, "tick", arg.optional_text("only", only))
 
 
 # Pause

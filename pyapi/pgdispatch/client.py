@@ -221,6 +221,9 @@ class Dispatch:
     reclaim_runs = _method(_calls.reclaim_runs)
     promote_deferred = _method(_calls.promote_deferred)
     recover_runtime = _method(_calls.recover_runtime)
+    rerun = _method(_calls.rerun)
+    sweep = _method(_calls.sweep)
+    tick = _method(_calls.tick)
 
     # Pause
     pause_workspace = _method(_calls.pause_workspace)

@@ -209,6 +209,22 @@ class QueueDepth:
 
 
 @dataclass(frozen=True, slots=True)
+class Swept:
+    """How many rows one sweep has handled."""
+
+    sweep: str
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ticked:
+    """How many rows one step of a tick has handled."""
+
+    step: str
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
 class GateCounter:
     """How often a gate acted for one reason, over all workspaces and since the beginning."""
 

@@ -54,6 +54,18 @@ create index run_due_idx
 on dispatch.run (workspace_id, runtime_id, fire_at)
 where status = 'deferred';
 
+create index run_armed_retry_idx
+on dispatch.run (workspace_id, agent_id)
+where status = 'deferred' and attempt > 1 and claim_no = 0 and issue_id is not null;
+
+create index run_queued_since_idx
+on dispatch.run (workspace_id, greatest(requested_at, fire_at))
+where status = 'queued';
+
+create index run_finished_idx
+on dispatch.run (workspace_id, finished_at)
+where status in ('completed', 'failed', 'cancelled');
+
 comment on table dispatch.run is
 $doc$The queue: one row an admitted wake, from admission to its end. Read it through the view
 runs.
@@ -93,6 +105,13 @@ $doc$Serves claims: the first queued run of a chat session or of an agent's quic
 the only lanes in which several runs may queue.$doc$;
 comment on index dispatch.run_stale_dispatch_idx is
 $doc$Serves reclaim: the oldest unconfirmed claims of a runtime.$doc$;
+comment on index dispatch.run_armed_retry_idx is
+$doc$Serves claims and promotion: the retries of an agent that wait for their time.$doc$;
+comment on index dispatch.run_queued_since_idx is
+$doc$Serves the sweep of runs that nobody claimed: the oldest first, counted from the request
+or, for a deferred run, from when it was due.$doc$;
+comment on index dispatch.run_finished_idx is
+$doc$Serves retention: the runs that ended longest ago.$doc$;
 comment on index dispatch.run_due_idx is
 $doc$Serves promotion: the deferred runs of a runtime that are due.$doc$;
 

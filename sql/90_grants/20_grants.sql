@@ -181,3 +181,11 @@ grant execute on function
     dispatch.promote_deferred,
     dispatch.recover_runtime
 to dispatch_worker, dispatch_operator;
+
+-- A rerun is an act of a member, for whom the service vouches. What goes over all workspaces is
+-- the operator's.
+grant execute on function dispatch.rerun to dispatch_service, dispatch_operator;
+grant execute on function
+    dispatch.sweep,
+    dispatch.tick
+to dispatch_operator;

@@ -1,4 +1,5 @@
--- A dispatched run has delivered its own wake already; of a queued one nothing is delivered.
+-- A dispatched run has delivered its own wake already; of a queued or deferred one nothing is
+-- delivered.
 create or replace function dispatch._record_first_wake(p_workspace_id uuid, p_run_id uuid)
 returns void
 language plpgsql
@@ -22,7 +23,7 @@ begin
         d.workspace_id, d.run_id, 1, d.requested_at, d.requested_at, 'queued', d.source,
         d.reason, d.payload, d.idempotency_key, d.comment_id, d.actor_type, d.actor_id,
         d.originator_id, d.accountable_id, d.attribution_source, d.evidence_kind, d.evidence_id,
-        d.delegated_from_run_id, case when r.status = 'queued' then 0 else 1 end
+        d.delegated_from_run_id, case when r.status in ('queued', 'deferred') then 0 else 1 end
     from dispatch.run as r
     inner join dispatch.run_detail as d
         on d.workspace_id = r.workspace_id and d.run_id = r.id

@@ -3,7 +3,8 @@
 -- tables are empty is kept, and must walk the same indexes as one made over a million rows.
 create or replace function dispatch._fail_runs(
     p_workspace_id uuid,
-    p_reports dispatch._report[]
+    p_reports dispatch._report[],
+    p_statuses dispatch.run_status[] default '{dispatched,waiting_local_directory,running}'
 )
 returns setof dispatch.transition
 language plpgsql
@@ -24,14 +25,13 @@ declare
     v_report record;
     v_runtime uuid;
     v_runtimes uuid[];
+    v_was_claimed boolean;
     v_now timestamptz;
 begin
     perform dispatch._lock_run_owners(
         p_workspace_id, array(select p.run_id from unnest(p_reports) as p)
     );
-    v_locked := dispatch._lock_runs(
-        p_workspace_id, p_reports, '{dispatched,waiting_local_directory,running}'
-    );
+    v_locked := dispatch._lock_runs(p_workspace_id, p_reports, p_statuses);
     v_now := dispatch.clock();
     for v_report in
         select
@@ -45,7 +45,7 @@ begin
         where r.workspace_id = p_workspace_id
             and r.id = v_report.run_id
             and r.claim_no = v_report.claim_no
-        returning r.runtime_id into v_runtime;
+        returning r.runtime_id, r.dispatched_at is not null into v_runtime, v_was_claimed;
         continue when not found;
         v_runtimes := v_runtimes || v_runtime;
         update dispatch.run_detail as d
@@ -57,7 +57,9 @@ begin
             end,
             work_dir = coalesce(v_report.work_dir, d.work_dir)
         where d.workspace_id = p_workspace_id and d.run_id = v_report.run_id;
-        if not dispatch._queue_retry(p_workspace_id, v_report.run_id) then
+        -- A run that nobody had in hand owes nothing: what it stood for ends with it.
+        if not dispatch._queue_retry(p_workspace_id, v_report.run_id, v_now) and v_was_claimed
+        then
             perform dispatch._settle_owed(p_workspace_id, array[v_report.run_id]);
         end if;
     end loop;
@@ -69,9 +71,12 @@ begin
 end;
 $fn$;
 
-comment on function dispatch._fail_runs(uuid, dispatch._report[]) is
-$doc$Move active runs to failed, keep why, and queue their retries, or follow-ups for what they
-owe.
+comment on function dispatch._fail_runs(
+    uuid, dispatch._report[], dispatch.run_status[]
+) is
+$doc$Move runs in one of p_statuses (left out: active ones) to failed, keep why, and queue their
+retries, or follow-ups for what they owe.
 
+A run that fails in the queue, or before its time, takes its wakes with it, as a cancelled one.
 Returns a transition a report, in the order given.
 Errors: as _admit_wakes.$doc$;

@@ -1,6 +1,11 @@
--- Locks: issues FOR KEY SHARE by id, then agents FOR KEY SHARE by id: what the successor of a
--- run will refer to, taken before the run's own row.
-create or replace function dispatch._lock_run_owners(p_workspace_id uuid, p_run_ids uuid[])
+-- Locks: issues FOR KEY SHARE by id, then agents by id: what the successor of a run will refer
+-- to, taken before the run's own row. Agents FOR KEY SHARE, or FOR UPDATE, for which every
+-- enqueue waits.
+create or replace function dispatch._lock_run_owners(
+    p_workspace_id uuid,
+    p_run_ids uuid[],
+    p_is_exclusive boolean default false
+)
 returns void
 language plpgsql
 volatile
@@ -29,12 +34,16 @@ begin
         limit 1
         for key share
     ) as k;
-    perform dispatch._lock_agents(p_workspace_id, v_agents);
+    if p_is_exclusive then
+        perform dispatch._lock_claim_agents(p_workspace_id, v_agents, true);
+    else
+        perform dispatch._lock_agents(p_workspace_id, v_agents);
+    end if;
 end;
 $fn$;
 
-comment on function dispatch._lock_run_owners(uuid, uuid[]) is
+comment on function dispatch._lock_run_owners(uuid, uuid[], boolean) is
 $doc$Keep the issues and agents of these runs from being deleted or archived until the
-transaction ends.
+transaction ends; with p_is_exclusive also the agents from being woken.
 
 Errors: none.$doc$;

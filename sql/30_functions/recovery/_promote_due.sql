@@ -1,5 +1,7 @@
 -- Locks: run rows, skip locked. The caller holds the agents FOR UPDATE, so no enqueue takes a
--- slot between the look at it and the update.
+-- slot between the look at it and the update. A run that could not be promoted for longer than
+-- a queued run may wait counts as due from then on, else the next sweep would take it at once.
+-- Retries that another run has replaced go first, so that none of them takes the slot.
 create or replace function dispatch._promote_due(
     p_workspace_id uuid,
     p_runtime_ids uuid[],
@@ -21,6 +23,7 @@ begin
     if dispatch._workspace_is_paused(p_workspace_id) then
         return 0;
     end if;
+    perform dispatch._drop_superseded(p_workspace_id, p_agent_ids, p_now);
     v_promoted := array(
         with due as materialized (
             select
@@ -64,7 +67,11 @@ begin
     );
     foreach v_run in array v_promoted loop
         update dispatch.run as r
-        set status = 'queued'
+        set
+            status = 'queued',
+            fire_at = case
+                when r.fire_at < p_now - dispatch.queued_ttl() then p_now else r.fire_at
+            end
         where r.workspace_id = p_workspace_id and r.id = v_run;
     end loop;
     perform dispatch._notify_runtimes(array(
