@@ -488,12 +488,8 @@ def after(seconds: int, beat: str) -> Step:
 
 
 CLAIM: Step = ("claim_run", {"agent": 1})
-<<<<<<< HEAD
 CLAIM_0: Step = ("claim_run", {"agent": 0})
-LATER: Step = ("advance", {"seconds": 91, "beat": True})
-=======
 LATER: Step = ("advance", {"seconds": 91, "beat": "all"})
->>>>>>> 4ea897821e93dfe7077307996142134bd5a43bdf
 BATCH: Step = (
     "claim_runs",
     {"agents": [0, 1], "most": 3, "per_agent": 3, "start": True, "lease": None},
@@ -560,8 +556,8 @@ NAMED: dict[str, list[Step]] = {
         took("wait_run"), CLAIM_0, BATCH, START, CLAIM_0, BATCH, DONE, CLAIM_0,
     ],
     "a runtime is fresh for 150 seconds to the instant": [
-        woken(1), ("advance", {"seconds": 150, "beat": False}), CLAIM, woken(2),
-        START, DONE, ("advance", {"seconds": 1, "beat": False}), CLAIM,
+        woken(1), ("advance", {"seconds": 150, "beat": "none"}), CLAIM, woken(2),
+        START, DONE, ("advance", {"seconds": 1, "beat": "none"}), CLAIM,
     ],
     "a silent runtime is served nothing": [
         woken(1), ("advance", {"seconds": 151, "beat": "none"}), CLAIM,
@@ -634,11 +630,7 @@ def test_generated_programs_agree_with_the_model(db: Database) -> None:
     asked = os.environ.get("PGDISPATCH_PROGRAMS")
 
     @settings(
-<<<<<<< HEAD
         max_examples=int(asked or 25),
-=======
-        max_examples=int(asked or 30),
->>>>>>> 4ea897821e93dfe7077307996142134bd5a43bdf
         deadline=None,
         database=None,
         derandomize=asked is None,
