@@ -23,4 +23,5 @@ from unfinished as u
 group by u.workspace_id, u.agent_id, u.status;
 
 comment on view dispatch.queue_depth is
-$doc$How many runs that have not ended each agent has, by status, and since when the oldest asks.$doc$;
+$doc$How many runs that have not ended each agent has, by status, and since when the oldest
+asks.$doc$;
