@@ -19,6 +19,8 @@ RETRYABLE = frozenset({"timeout", "runtime_offline", "runtime_recovery"})
 PREPARE = timedelta(seconds=45)
 RECOVERY = timedelta(seconds=90)
 FRESH = timedelta(seconds=150)
+#: How long a key counts before the slot; later it counts after it.
+RECENT = timedelta(hours=24)
 
 
 @dataclass
@@ -99,11 +101,13 @@ class Queue:
     ) -> tuple[str, Run]:
         """Decide about a wake that may not merge: its outcome and its run."""
         later = fire_at is not None and fire_at > now
+        known = next((run for run in self.runs if key and run.key == key), None)
+        if known is not None and known.requested_at > now - RECENT:
+            return "deduplicated", known
         holder = self.slot(agent, issue)
         if holder is not None and not later:
             self._record(holder, Counter({payload: 1}))
             return "absorbed", holder
-        known = next((run for run in self.runs if key and run.key == key), None)
         if known is not None:
             return "deduplicated", known
         run = self._add(Run(len(self.runs), agent, issue, chat, payload, priority, now))
