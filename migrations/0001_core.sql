@@ -7337,7 +7337,6 @@ declare
     v_runs constant uuid[] := array(select p.run_id from unnest(p_reports) as p);
     v_locked uuid[];
     v_report record;
-    v_followed integer;
     v_now timestamptz;
 begin
     perform dispatch._lock_owing(p_workspace_id, v_runs);
@@ -7359,13 +7358,19 @@ begin
             and r.id = v_report.run_id
             and r.claim_no = v_report.claim_no;
     end loop;
-    v_followed := dispatch._settle_owed(p_workspace_id, v_locked);
-    if v_followed = 0 and cardinality(v_locked) = cardinality(p_reports) then
+    perform dispatch._settle_owed(p_workspace_id, v_locked);
+    if cardinality(v_locked) = cardinality(p_reports) then
         return query
         select
             true, p.run_id, 'running'::dispatch.run_status, p.claim_no, null::uuid, null::text,
-            null::uuid
+            d.follow_up_run_id
         from unnest(p_reports) as p
+        cross join lateral (
+            select s.follow_up_run_id
+            from dispatch.run_detail as s
+            where s.workspace_id = p_workspace_id and s.run_id = p.run_id
+            limit 1
+        ) as d
         order by p.ord;
         return;
     end if;
@@ -9084,7 +9089,8 @@ create or replace function dispatch._hand_over(
     p_workspace_id uuid,
     p_from_run_id uuid,
     p_to_run_id uuid,
-    p_is_owed_only boolean
+    p_is_owed_only boolean,
+    p_is_first boolean default false
 )
 returns void
 language plpgsql
@@ -9092,18 +9098,33 @@ volatile
 parallel unsafe
 set search_path = pg_catalog, pg_temp
 as $fn$
+declare
+    v_known bigint[] := '{}'::bigint[];
 begin
-    update dispatch.run_trigger as o
-    set count = greatest(o.count, t.count), last_at = greatest(o.last_at, t.last_at)
-    from dispatch.run_trigger as t
-    where not p_is_owed_only
-        and t.workspace_id = p_workspace_id
-        and t.run_id = p_from_run_id
-        and o.workspace_id = p_workspace_id
-        and o.run_id = p_to_run_id
-        and o.inherited
-        and dispatch._is_same_wake(o, t)
-        and t.count > o.count;
+    if not p_is_owed_only then
+        with known as (
+            update dispatch.run_trigger as o
+            set count = greatest(o.count, t.count), last_at = greatest(o.last_at, t.last_at)
+            from dispatch.run_trigger as t
+            where t.workspace_id = p_workspace_id
+                and t.run_id = p_from_run_id
+                and o.workspace_id = p_workspace_id
+                and o.run_id = p_to_run_id
+                and o.inherited
+                and (t.inherited or not p_is_first)
+                and o.at = t.at
+                and o.source = t.source
+                and o.reason = t.reason
+                and o.payload = t.payload
+                and o.actor_type = t.actor_type
+                and o.actor_id is not distinct from t.actor_id
+                and o.originator_id is not distinct from t.originator_id
+                and o.comment_id is not distinct from t.comment_id
+                and o.idempotency_key is not distinct from t.idempotency_key
+            returning t.seq
+        )
+        select coalesce(array_agg(k.seq), '{}'::bigint[]) into v_known from known as k;
+    end if;
     insert into dispatch.run_trigger (
         workspace_id, run_id, seq, at, last_at, outcome, source, reason, payload,
         idempotency_key, comment_id, actor_type, actor_id, originator_id, accountable_id,
@@ -9123,17 +9144,8 @@ begin
     from dispatch.run_trigger as t
     where t.workspace_id = p_workspace_id
         and t.run_id = p_from_run_id
-        and case
-            when p_is_owed_only then t.count > t.delivered_count
-            else not exists (
-                select
-                from dispatch.run_trigger as o
-                where o.workspace_id = p_workspace_id
-                    and o.run_id = p_to_run_id
-                    and o.inherited
-                    and dispatch._is_same_wake(o, t)
-            )
-        end;
+        and (not p_is_owed_only or t.count > t.delivered_count)
+        and not t.seq = any(v_known);
     -- What was handed over is not owed here any more.
     update dispatch.run_trigger as t
     set delivered_count = t.count
@@ -9143,8 +9155,10 @@ begin
 end;
 $fn$;
 
-comment on function dispatch._hand_over(uuid, uuid, uuid, boolean) is
+comment on function dispatch._hand_over(uuid, uuid, uuid, boolean, boolean) is
 $doc$Append a run's wakes to those of another run: all of them, or only those it owes.
+
+p_is_first says that the other run has none of this run's own wakes yet.
 
 Errors: none.$doc$;
 -- end sql/30_functions/recovery/_hand_over.sql
@@ -9173,7 +9187,7 @@ begin
             where t.workspace_id = p_workspace_id and t.run_id = v_from
         ) and dispatch._is_retry_of(p_workspace_id, v_from, p_from_run_ids[1]);
         perform dispatch._record_first_wake(p_workspace_id, v_from);
-        perform dispatch._hand_over(p_workspace_id, v_from, p_to_run_id, false);
+        perform dispatch._hand_over(p_workspace_id, v_from, p_to_run_id, false, true);
     end loop;
 end;
 $fn$;
@@ -9269,33 +9283,6 @@ $doc$Tell whether a failure for this reason may be repeated automatically. Rule:
 
 Errors: none.$doc$;
 -- end sql/30_functions/recovery/_is_retryable.sql
-
--- begin sql/30_functions/recovery/_is_same_wake.sql
-create or replace function dispatch._is_same_wake(
-    p_one dispatch.run_trigger,
-    p_other dispatch.run_trigger
-)
-returns boolean
-language sql
-immutable
-parallel safe
-as $fn$
-select p_one.at = p_other.at
-    and p_one.source = p_other.source
-    and p_one.reason = p_other.reason
-    and p_one.payload = p_other.payload
-    and p_one.actor_type = p_other.actor_type
-    and p_one.actor_id is not distinct from p_other.actor_id
-    and p_one.originator_id is not distinct from p_other.originator_id
-    and p_one.comment_id is not distinct from p_other.comment_id
-    and p_one.idempotency_key is not distinct from p_other.idempotency_key;
-$fn$;
-
-comment on function dispatch._is_same_wake(dispatch.run_trigger, dispatch.run_trigger) is
-$doc$Tell whether two records are of one wake: equal in all that was asked, and as old.
-
-Errors: none.$doc$;
--- end sql/30_functions/recovery/_is_same_wake.sql
 
 -- begin sql/30_functions/recovery/_lock_owing.sql
 -- A follow-up locks the run's issue and agent, and both are locked before runs. Only the few
@@ -9848,7 +9835,7 @@ Errors: as _admit_wakes.$doc$;
 
 -- begin sql/30_functions/recovery/_settle_owed.sql
 create or replace function dispatch._settle_owed(p_workspace_id uuid, p_run_ids uuid[])
-returns integer
+returns void
 language plpgsql
 volatile
 parallel unsafe
@@ -9856,7 +9843,6 @@ set search_path = pg_catalog, pg_temp
 as $fn$
 declare
     v_run uuid;
-    v_count integer := 0;
 begin
     for v_run in
         select i.id
@@ -9871,9 +9857,7 @@ begin
         order by i.id
     loop
         perform dispatch._queue_follow_up(p_workspace_id, v_run);
-        v_count := v_count + 1;
     end loop;
-    return v_count;
 end;
 $fn$;
 

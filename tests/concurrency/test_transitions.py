@@ -167,7 +167,7 @@ def test_batches_in_opposite_order_beside_everything_else(db: Database) -> None:
     fleet = make_fleet(db, agents=4, capacity=50)
     before = deadlocks(db)
     with Crew(db, 6) as crew, db.connect() as admin:
-        for number in range(60):
+        for number in range(30):
             wakes = [
                 {
                     "agent_id": str(agent),

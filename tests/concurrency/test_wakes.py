@@ -281,7 +281,7 @@ def test_batches_in_opposite_order_do_not_deadlock(db: Database) -> None:
     fleet = make_fleet(db, agents=4)
     with Crew(db, 4) as crew, db.connect() as admin:
         issues = fleet.issues(admin, 10)
-        for number in range(30):
+        for number in range(15):
             wakes = [
                 {
                     "agent_id": str(agent),

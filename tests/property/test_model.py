@@ -166,8 +166,9 @@ class Program:
         """Take one step and see that all is as it must be."""
         if "number" in arguments and not self.queue.runs:
             return
-        # No two steps at one instant: wakes that differ in nothing else stay two.
-        self.now = self.db.set_clock(self.now + timedelta(microseconds=1))
+        if name == "wake":
+            # No two of them at one instant: wakes that differ in nothing else stay two.
+            self.now = self.db.set_clock(self.now + timedelta(microseconds=1))
         getattr(self, name)(**arguments)
         self.agrees()
         self.keeps_its_promises()
@@ -198,10 +199,7 @@ class Program:
         assert (answer["status"], answer["claim_no"]) == (run.status, run.claim_no)
         assert answer["run_id"] == self.ids[run.order]
         self.learn(run.retry, answer["retry_run_id"])
-        # The call that queues a follow-up names it; while the run goes on others need not.
-        known = run.follow_up is not None and run.follow_up.order in self.ids
-        if not (known and run.status == "running" and answer["follow_up_run_id"] is None):
-            self.learn(run.follow_up, answer["follow_up_run_id"])
+        self.learn(run.follow_up, answer["follow_up_run_id"])
 
     def check_claimed(
         self, claimed: list[Row], wanted: list[Run], again: list[Run] | None = None
@@ -491,6 +489,7 @@ def after(seconds: int, beat: str) -> Step:
 
 
 CLAIM: Step = ("claim_run", {"agent": 1})
+CLAIM_0: Step = ("claim_run", {"agent": 0})
 LATER: Step = ("advance", {"seconds": 91, "beat": "all"})
 BATCH: Step = (
     "claim_runs",
@@ -552,6 +551,14 @@ NAMED: dict[str, list[Step]] = {
     "a claim promotes, reclaims and claims in one call": [
         woken(1), CLAIM, woken(2, lane="issue 1", delay=30), woken(0, lane="chat 0"), LATER,
         BATCH,
+    ],
+    "every active status counts against the capacity": [
+        woken(1, agent=0), CLAIM_0, woken(2, agent=0, lane="chat 0"), CLAIM_0, BATCH,
+        took("wait_run"), CLAIM_0, BATCH, START, CLAIM_0, BATCH, DONE, CLAIM_0,
+    ],
+    "a runtime is fresh for 150 seconds to the instant": [
+        woken(1), after(1, "all"), after(150, "none"), CLAIM, woken(2), START, DONE,
+        after(1, "none"), CLAIM,
     ],
     "a silent runtime is served nothing": [
         woken(1), ("advance", {"seconds": 151, "beat": "none"}), CLAIM,
@@ -624,6 +631,7 @@ def test_generated_programs_agree_with_the_model(db: Database) -> None:
     asked = os.environ.get("PGDISPATCH_PROGRAMS")
 
     @settings(
+CLAIM_0: Step = ("claim_run", {"agent": 0})
         max_examples=int(asked or 30),
         deadline=None,
         database=None,
