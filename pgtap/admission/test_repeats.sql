@@ -1,5 +1,5 @@
 begin;
-select plan(8);
+select plan(9);
 
 select dispatch_test.set_clock('2030-01-15 12:00:00+00');
 select dispatch.put_workspace(dispatch_test.id(1), 'Works');
@@ -81,6 +81,28 @@ select is(
     ),
     'deduplicated duplicate_recent',
     'an assignment delivered twice is'
+);
+
+-- A wake of the system, into which Ana's assignment merges.
+select dispatch.queue_wake(
+    dispatch_test.id(1), dispatch_test.id(13), 'task_assigned',
+    jsonb_build_object('task_id', dispatch_test.id(101))
+);
+select pg_temp.assign(3);
+select results_eq(
+    $$
+    select r.coalesced_count, r.evidence_kind, r.evidence_id, r.attribution_source,
+        r.originator_id, r.actor_type
+    from dispatch.runs as r
+    where r.agent_id = dispatch_test.id(13)
+    $$,
+    $$
+    values (
+        2, 'issue_assignment', dispatch_test.id(101), 'direct_human', dispatch_test.id(2),
+        'system'
+    )
+    $$,
+    'a merge gives the run the newer evidence and attribution, not the actor'
 );
 
 select * from finish();

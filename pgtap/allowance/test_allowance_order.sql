@@ -1,5 +1,5 @@
 begin;
-select plan(14);
+select plan(15);
 
 select dispatch_test.set_clock('2030-01-15 12:00:00+00');
 select dispatch.put_workspace(dispatch_test.id(1), 'Works');
@@ -122,6 +122,17 @@ where d.idempotency_key = 'k1';
 select is(
     pg_temp.wake(11, 1, pg_temp.by(1), 'k1'), 'rate_limited allowance_exhausted',
     'T41: a key older than the look-up meets the allowance before its index'
+);
+select is(
+    (
+        select d.outcome || ' ' || pg_temp.observed(1)
+        from dispatch.queue_wake(
+            dispatch_test.id(1), dispatch_test.id(22), 'task_assigned', pg_temp.by(1),
+            p_fire_at => dispatch.clock() + interval '1 hour'
+        ) as d
+    ),
+    'deferred 6',
+    'a wake for later is not judged, and has a place from its request on'
 );
 
 select * from finish();

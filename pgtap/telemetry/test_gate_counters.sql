@@ -1,5 +1,5 @@
 begin;
-select plan(17);
+select plan(18);
 
 select dispatch_test.set_clock('2030-01-15 12:00:00+00');
 select dispatch.put_workspace(dispatch_test.id(1), 'Works');
@@ -111,6 +111,17 @@ where d.idempotency_key = 'k';
 select is(
     pg_temp.try(2, 1, p_key => 'k'), 'deduplicated duplicate_key, run_dedup.duplicate_key',
     'an old one'
+);
+select count(*) from dispatch.claim_run(dispatch_test.id(1), dispatch_test.id(11));
+select is(
+    (
+        select concat_ws(', ', t.retry_run_id is not null, pg_temp.moved())
+        from dispatch.run as r
+        cross join lateral dispatch.fail_run(dispatch_test.id(1), r.id, 1, 'timeout') as t
+        where r.agent_id = dispatch_test.id(11)
+    ),
+    't, none',
+    'wakes that a retry inherits are not counted again'
 );
 select pg_temp.wake(n, 2, pg_temp.by(2)) from generate_series(1, 5) as n;
 select is(

@@ -36,6 +36,8 @@ DISPATCH = timedelta(seconds=300)
 RUNNING = timedelta(seconds=9000)
 TTL = timedelta(hours=2)
 GRACE = timedelta(hours=3)
+#: How long a key counts before the slot; later it counts after it.
+RECENT = timedelta(hours=24)
 
 
 @dataclass
@@ -126,11 +128,13 @@ class Queue:
     ) -> tuple[str, Run]:
         """Decide about a wake that may not merge: its outcome and its run."""
         later = fire_at is not None and fire_at > now
+        known = next((run for run in self.runs if key and run.key == key), None)
+        if known is not None and known.requested_at > now - RECENT:
+            return "deduplicated", known
         holder = self.slot(agent, issue)
         if holder is not None and not later:
             self._record(holder, {self._number(): payload})
             return "absorbed", holder
-        known = next((run for run in self.runs if key and run.key == key), None)
         if known is not None:
             return "deduplicated", known
         run = self._add(Run(len(self.runs), agent, issue, chat, payload, priority, now))
