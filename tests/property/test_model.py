@@ -631,8 +631,7 @@ def test_generated_programs_agree_with_the_model(db: Database) -> None:
     asked = os.environ.get("PGDISPATCH_PROGRAMS")
 
     @settings(
-CLAIM_0: Step = ("claim_run", {"agent": 0})
-        max_examples=int(asked or 30),
+        max_examples=int(asked or 25),
         deadline=None,
         database=None,
         derandomize=asked is None,
