@@ -49,11 +49,11 @@ $fn$;
 
 select pg_temp.wait('a-2-h', interval '2 hours');
 select pg_temp.wait('b-more', interval '2 hours 1 microsecond');
-select pg_temp.wait('c-due', interval '7 days', interval '2 hours');
-select pg_temp.wait('d-due-more', interval '7 days', interval '2 hours 1 microsecond');
 create temp table child on commit drop as
 select pg_temp.wait('e-of-lost', interval '1 day') as lost,
     pg_temp.wait('f-of-timeout', interval '3 hours') as timed_out;
+select pg_temp.wait('c-due', interval '7 days', interval '2 hours');
+select pg_temp.wait('d-due-more', interval '7 days', interval '2 hours 1 microsecond');
 update dispatch.run_detail as d
 set parent_run_id = p.run_id
 from child as c
