@@ -1,5 +1,5 @@
 begin;
-select plan(9);
+select plan(10);
 
 select dispatch_test.set_clock('2030-01-15 12:00:00+00');
 select dispatch.put_workspace(dispatch_test.id(1), 'Works');
@@ -67,6 +67,14 @@ select is(
     pg_temp.cancel(22, 2), 'PD403 p_actor_id queued', 'S10: not even by an administrator'
 );
 select is(pg_temp.cancel(2, 2), '00000 cancelled', 'S10: its originator may cancel it');
+select is(
+    dispatch_test.error_of(format(
+        'select dispatch.cancel_run(dispatch_test.id(1), %L, %L, %L)',
+        (dispatch.queue_wake(dispatch_test.id(1), dispatch_test.id(4), 'mention')).run_id,
+        'agent', dispatch_test.id(4)
+    )),
+    'PD403 p_actor_id', 'an agent cancels no run, not even its own'
+);
 
 select * from finish();
 rollback;

@@ -1,5 +1,5 @@
 begin;
-select plan(8);
+select plan(9);
 
 select dispatch_test.set_clock('2030-01-15 12:00:00+00');
 select dispatch.put_workspace(dispatch_test.id(1), 'Works');
@@ -106,6 +106,15 @@ select results_eq(
     $$,
     $$values ('queued', 10, 1)$$,
     'R14: ten times put off until a time that is past means ten times now'
+);
+select is(
+    (
+        select v.fire_at
+        from stubborn as s
+        inner join dispatch.runs as v on v.id = s.run_id
+    ),
+    dispatch.clock(),
+    'R14: it was due when it was put off'
 );
 select count(*) from dispatch.claim_run(dispatch_test.id(1), dispatch_test.id(5));
 select dispatch.start_run(dispatch_test.id(1), (select s.run_id from stubborn as s), 11);

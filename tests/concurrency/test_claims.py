@@ -93,6 +93,28 @@ def test_capacity_three_is_never_exceeded_when_sampled(db: Database) -> None:
         assert {run["status"] for run in fleet.runs(admin)} == {"completed"}
 
 
+@pytest.mark.parametrize("function", ["claim_run", "claim_runs"])
+def test_a_claim_waits_for_an_open_one_and_counts_it(db: Database, function: str) -> None:
+    """The younger run is the better one, so the two would not want the same row."""
+    fleet = make_fleet(db, capacity=1)
+    asked: Row = (
+        {"agent_id": fleet.agent}
+        if function == "claim_run"
+        else {"runtime_ids": [fleet.runtime]}
+    )
+    with db.connect(autocommit=False) as first, db.connect() as second, db.connect() as admin:
+        fleet.wake(admin)
+        (held,) = fleet.call(first, function, **asked)
+        urgent = fleet.wake(admin, priority=4, chat_session_id=uuid.uuid4())
+        with background(lambda: fleet.call(second, function, **asked)) as answer:
+            until_blocked(db, second, first)
+            first.commit()
+            assert answer.result() == []
+        finish(fleet, admin, held)
+        (served,) = fleet.call(second, function, **asked)
+        assert served["run_id"] == urgent["run_id"]
+
+
 def test_an_open_claim_of_one_agent_does_not_hold_up_another(db: Database) -> None:
     fleet = make_fleet(db, agents=2)
     alpha, beta = fleet.agents

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from pgdispatch import schema
+from pgdispatch import reference, schema
 from pgdispatch.cli._common import answer, json_option, reported
 
 
@@ -25,3 +25,13 @@ def freeze(*, name: str, as_json: bool) -> None:
         {"migration": str(path), "files": len(schema.load_sql())},
         f"{path}: {len(schema.load_sql())} files of sql/",
     )
+
+
+@command.command("reference")
+@json_option
+@reported(schema.MigrationError, OSError)
+def write_reference(*, as_json: bool) -> None:
+    """Write sql/README.md from the comments in sql/."""
+    path = reference.write()
+    count = len(list(reference.entries()))
+    answer(as_json, {"reference": str(path), "objects": count}, f"{path}: {count} objects")

@@ -1,3 +1,5 @@
+-- The status is compared with a variable, so that the key's index is the only one that offers
+-- itself.
 create or replace function dispatch._acting_run_originator(
     p_workspace_id uuid,
     p_agent_id uuid,
@@ -10,6 +12,9 @@ parallel safe
 set search_path = pg_catalog, pg_temp
 as $fn$
 declare
+    v_active constant dispatch.run_status[] := array[
+        'dispatched', 'waiting_local_directory', 'running'
+    ]::dispatch.run_status[];
     v_originator uuid;
 begin
     if p_acting_run_id is null then
@@ -24,7 +29,7 @@ begin
         and d.workspace_id = p_workspace_id
         and r.id = p_acting_run_id
         and r.agent_id = p_agent_id
-        and r.status in ('dispatched', 'waiting_local_directory', 'running');
+        and r.status = any(v_active);
     if not found then
         perform dispatch._raise(
             'PD403', 'acting run not active', 'p_acting_run_id',

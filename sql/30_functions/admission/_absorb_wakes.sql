@@ -13,6 +13,9 @@ parallel unsafe
 set search_path = pg_catalog, pg_temp
 as $fn$
 declare
+    v_pending constant dispatch.run_status[] := array[
+        'queued', 'dispatched'
+    ]::dispatch.run_status[];
     v_holders uuid[];
     v_held record;
     v_outcome dispatch.outcome;
@@ -43,7 +46,7 @@ begin
             from dispatch.run as o
             where o.workspace_id = p_workspace_id
                 and o.id = h.id
-                and o.status in ('queued', 'dispatched')
+                and o.status = any(v_pending)
             limit 1
             for no key update
         ) as r

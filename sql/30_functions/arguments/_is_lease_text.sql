@@ -5,7 +5,7 @@ immutable
 parallel safe
 as $fn$
 select p_text ~ (
-    '^(\d{1,7}(\.\d{1,6})? ?(s|secs?|seconds?|mins?|minutes?|h|hours?)'
+    '^(\d{1,7}(\.\d{1,6})? ?(s|secs?|seconds?|mins?|minutes?|h|hours?|d|days?)'
     '|\d{1,4}:[0-5]\d(:[0-5]\d(\.\d{1,6})?)?'
     '|PT(?=\d)(\d{1,4}H)?(\d{1,6}M)?(\d{1,7}(\.\d{1,6})?S)?)$'
 );

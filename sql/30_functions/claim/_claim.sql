@@ -27,44 +27,47 @@ as $fn$
 declare
     v_agents uuid[];
     v_due uuid[] := '{}'::uuid[];
-    v_fresh uuid[];
     v_reclaimed uuid[] := '{}'::uuid[];
     v_claimed uuid[] := '{}'::uuid[];
     v_lease constant interval := case
         when p_is_started then p_lease else coalesce(p_lease, dispatch.prepare_lease())
     end;
     v_now timestamptz := dispatch.clock();
+    v_look record;
 begin
-    if p_agent_id is null then
-        v_due := dispatch._due_agents(p_workspace_id, p_runtime_ids, v_now, 500);
+    v_look := dispatch._look_at_runtimes(p_workspace_id, p_runtime_ids, v_now);
+    if v_look.daemons > 1 then
+        perform dispatch._raise(
+            'PD400', 'runtimes of two daemons', 'p_runtime_ids',
+            'name the runtimes of one daemon in one call.'
+        );
+    elsif cardinality(v_look.fresh) = 0 then
+        return;
+    elsif p_agent_id is not null then
+        v_agents := array[p_agent_id];
+    else
+        if v_look.has_due then
+            v_due := dispatch._due_agents(p_workspace_id, v_look.fresh, v_now, 500);
+        end if;
         if cardinality(v_due) > 0 then
             perform dispatch._lock_claim_agents(p_workspace_id, v_due, true);
             v_now := dispatch.clock();
+            perform dispatch._promote_due(p_workspace_id, v_look.fresh, v_due, 500, v_now);
         end if;
-    end if;
-    v_fresh := dispatch._fresh_runtimes(p_workspace_id, p_runtime_ids, v_now);
-    if cardinality(v_fresh) = 0 or dispatch._workspace_is_paused(p_workspace_id) then
-        return;
-    end if;
-    perform dispatch._drop_superseded(p_workspace_id, v_agents, v_now);
-    if p_agent_id is null then
-        if cardinality(v_due) > 0 then
-            perform dispatch._promote_due(p_workspace_id, v_fresh, v_due, 500, v_now);
+        if v_look.has_stale then
+            v_reclaimed := dispatch._reclaim_stale(
+                p_workspace_id, v_look.fresh, p_max,
+                case when p_is_started then dispatch.prepare_lease() else v_lease end, v_now
+            );
         end if;
-        v_reclaimed := dispatch._reclaim_stale(
-            p_workspace_id, v_fresh, p_max,
-            case when p_is_started then dispatch.prepare_lease() else v_lease end, v_now
-        );
         v_agents := array(
             select distinct c.agent_id
-            from dispatch._claim_pairs(p_workspace_id, v_fresh) as c
+            from dispatch._claim_pairs(p_workspace_id, v_look.fresh) as c
         );
-    else
-        v_agents := array[p_agent_id];
     end if;
     if cardinality(v_reclaimed) < p_max and cardinality(v_agents) > 0 then
         v_claimed := dispatch._claim_agents(
-            p_workspace_id, p_runtime_ids, v_agents, cardinality(v_due) > 0,
+            p_workspace_id, v_look.fresh, v_agents, cardinality(v_due) > 0,
             p_max - cardinality(v_reclaimed), p_per_agent, p_is_started, v_lease
         );
     end if;
@@ -80,7 +83,7 @@ begin
         c.work_dir, c.reclaimed
     from dispatch._claimed_rows(p_workspace_id, v_claimed || v_reclaimed, v_reclaimed) as c;
     if p_is_started then
-        perform dispatch._settle_owed(p_workspace_id, v_claimed);
+        perform dispatch._settle_claimed(p_workspace_id, v_claimed);
     end if;
 end;
 $fn$;

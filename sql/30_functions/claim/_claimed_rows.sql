@@ -13,14 +13,16 @@ as $fn$
 declare
     v_run uuid;
 begin
-    foreach v_run in array p_run_ids loop
-        perform
-        from dispatch.run_trigger as t
-        where t.workspace_id = p_workspace_id and t.run_id = v_run
-        limit 1;
-        if found then
-            perform dispatch._deliver_triggers(p_workspace_id, v_run);
-        end if;
+    for v_run in
+        select i.id
+        from unnest(p_run_ids) as i (id)
+        where exists (
+            select
+            from dispatch.run_trigger as t
+            where t.workspace_id = p_workspace_id and t.run_id = i.id
+        )
+    loop
+        perform dispatch._deliver_triggers(p_workspace_id, v_run);
     end loop;
     return query
     select

@@ -19,19 +19,11 @@ set search_path = pg_catalog, pg_temp
 as $fn$
 declare
     v_max constant integer := least(p_max, dispatch.claim_batch_limit());
-    v_known uuid[];
 begin
-    perform dispatch._check_isolation();
-    perform dispatch._check_ids(array['p_workspace_id'], array[p_workspace_id]);
-    perform dispatch._check_count('p_max', p_max);
-    if p_per_agent is null or p_per_agent < 1 then
-        perform dispatch._raise('PD400', 'count out of range', 'p_per_agent', '1 or more.');
-    elsif p_start is null then
-        perform dispatch._raise('PD400', 'argument missing', 'p_start', 'true or false.');
-    end if;
-    perform dispatch._check_lease('p_lease', p_lease);
-    v_known := dispatch._known_runtimes(p_workspace_id, p_runtime_ids);
-    if v_max = 0 or cardinality(v_known) = 0 then
+    perform dispatch._check_claim(
+        p_workspace_id, p_runtime_ids, p_max, p_per_agent, p_start, p_lease
+    );
+    if v_max = 0 then
         return;
     end if;
     return query
@@ -42,7 +34,7 @@ begin
         c.attribution_source, c.is_leader_run, c.squad_id, c.handoff_note, c.session_id,
         c.work_dir, c.reclaimed
     from dispatch._claim(
-        p_workspace_id, v_known, null, v_max, p_per_agent, p_start, p_lease
+        p_workspace_id, p_runtime_ids, null, v_max, p_per_agent, p_start, p_lease
     ) as c;
 end;
 $fn$;

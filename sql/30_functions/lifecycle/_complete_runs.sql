@@ -1,6 +1,7 @@
--- Locks: run rows by id. The plan settings hold for everything that this function calls: a plan
--- made while the tables are empty is kept, and must walk the same indexes as one made over a
--- million rows.
+-- Locks: issues and agents of runs that owe wakes, then run rows by id. Only a run that was
+-- claimed and started in one step can still owe any here: those that its claim had no room for.
+-- The plan settings hold for everything that this function calls: a plan made while the tables
+-- are empty is kept, and must walk the same indexes as one made over a million rows.
 create or replace function dispatch._complete_runs(
     p_workspace_id uuid,
     p_reports dispatch._report[]
@@ -20,12 +21,16 @@ set enable_material = off
 set jit = off
 as $fn$
 declare
+    v_owing uuid[];
     v_locked uuid[];
     v_report record;
     v_runtime uuid;
     v_runtimes uuid[];
     v_now timestamptz;
 begin
+    v_owing := dispatch._lock_owing(
+        p_workspace_id, array(select p.run_id from unnest(p_reports) as p)
+    );
     v_locked := dispatch._lock_runs(p_workspace_id, p_reports, '{running}');
     v_now := dispatch.clock();
     for v_report in
@@ -54,6 +59,24 @@ begin
             ) > 0;
     end loop;
     perform dispatch._notify_runtimes(array(select distinct u from unnest(v_runtimes) as u));
+    if cardinality(v_owing) > 0 then
+        perform dispatch._settle_owed(p_workspace_id, v_locked);
+    end if;
+    if cardinality(v_locked) = cardinality(p_reports) then
+        return query
+        select
+            true, p.run_id, 'completed'::dispatch.run_status, p.claim_no, null::uuid,
+            null::text, d.follow_up_run_id
+        from unnest(p_reports) as p
+        cross join lateral (
+            select s.follow_up_run_id
+            from dispatch.run_detail as s
+            where s.workspace_id = p_workspace_id and s.run_id = p.run_id
+            limit 1
+        ) as d
+        order by p.ord;
+        return;
+    end if;
     return query
     select
         t.applied, t.run_id, t.status, t.claim_no, t.retry_run_id, t.reason, t.follow_up_run_id

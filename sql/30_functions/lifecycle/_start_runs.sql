@@ -23,6 +23,7 @@ declare
     v_runs constant uuid[] := array(select p.run_id from unnest(p_reports) as p);
     v_locked uuid[];
     v_report record;
+    v_followed integer;
     v_now timestamptz;
 begin
     perform dispatch._lock_owing(p_workspace_id, v_runs);
@@ -44,7 +45,16 @@ begin
             and r.id = v_report.run_id
             and r.claim_no = v_report.claim_no;
     end loop;
-    perform dispatch._settle_owed(p_workspace_id, v_locked);
+    v_followed := dispatch._settle_owed(p_workspace_id, v_locked);
+    if v_followed = 0 and cardinality(v_locked) = cardinality(p_reports) then
+        return query
+        select
+            true, p.run_id, 'running'::dispatch.run_status, p.claim_no, null::uuid, null::text,
+            null::uuid
+        from unnest(p_reports) as p
+        order by p.ord;
+        return;
+    end if;
     return query
     select
         t.applied, t.run_id, t.status, t.claim_no, t.retry_run_id, t.reason, t.follow_up_run_id

@@ -41,7 +41,8 @@ begin
     end if;
     if p_actor_type = 'system' then
         null;
-    elsif v_chat is not null and v_user is distinct from v_originator
+    elsif p_actor_type = 'agent'
+        or v_chat is not null and v_user is distinct from v_originator
         or not dispatch._may_view(p_workspace_id, v_agent, p_actor_type, p_actor_id)
     then
         perform dispatch._raise(
@@ -63,7 +64,8 @@ $fn$;
 comment on function dispatch.cancel_run(uuid, uuid, text, uuid, uuid, text) is
 $doc$Cancel a run that has not ended, in whatever state, with all the wakes recorded on it.
 
-The system may, and whoever may see the agent's runs; a run of a chat only its originator.
+The system may, and members who may see the agent's runs, a run of a chat only its originator;
+agents may not.
 p_reason is kept as the run's error. A terminal run is already_terminal, an unknown or foreign
 one not_found. Rule: issue-to-run 4.
 Errors: PD400 missing, unknown or all-zero argument; PD403 cancel not allowed, actor is no

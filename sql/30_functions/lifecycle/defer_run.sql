@@ -1,3 +1,5 @@
+-- The status is compared with a variable, so that the key's index is the only one that offers
+-- itself.
 create or replace function dispatch.defer_run(
     p_workspace_id uuid,
     p_run_id uuid,
@@ -12,6 +14,9 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $fn$
 declare
+    v_active constant dispatch.run_status[] := array[
+        'dispatched', 'waiting_local_directory', 'running'
+    ]::dispatch.run_status[];
     v_now timestamptz := dispatch.clock();
     v_runtime uuid;
 begin
@@ -32,7 +37,7 @@ begin
     where r.workspace_id = p_workspace_id
         and r.id = p_run_id
         and r.claim_no = p_claim_no
-        and r.status in ('dispatched', 'waiting_local_directory', 'running')
+        and r.status = any(v_active)
     returning r.runtime_id into v_runtime;
     if found then
         perform dispatch._notify_runtimes(array[v_runtime]);

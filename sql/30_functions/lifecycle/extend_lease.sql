@@ -1,3 +1,5 @@
+-- The status is compared with a variable, so that the key's index is the only one that offers
+-- itself.
 create or replace function dispatch.extend_lease(
     p_workspace_id uuid,
     p_run_id uuid,
@@ -12,6 +14,9 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $fn$
 declare
+    v_active constant dispatch.run_status[] := array[
+        'dispatched', 'waiting_local_directory', 'running'
+    ]::dispatch.run_status[];
     v_transition dispatch.transition;
     v_now timestamptz;
     v_expires timestamptz;
@@ -27,7 +32,7 @@ begin
     where r.workspace_id = p_workspace_id
         and r.id = p_run_id
         and r.claim_no = p_claim_no
-        and r.status in ('dispatched', 'waiting_local_directory', 'running')
+        and r.status = any(v_active)
         and r.lease_expires_at >= v_now;
     v_transition := dispatch._transition(p_workspace_id, p_run_id, p_claim_no, found);
     if v_transition.reason = 'wrong_state' then
@@ -36,7 +41,7 @@ begin
         from dispatch.run as r
         where r.workspace_id = p_workspace_id
             and r.id = p_run_id
-            and r.status in ('dispatched', 'waiting_local_directory', 'running');
+            and r.status = any(v_active);
         if v_expires is not null then
             v_transition.reason := 'lease_expired';
         end if;

@@ -1,3 +1,5 @@
+-- The status is compared with a variable, so that the key's index is the only one that offers
+-- itself.
 create or replace function dispatch.requeue_run(
     p_workspace_id uuid,
     p_run_id uuid,
@@ -11,6 +13,7 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $fn$
 declare
+    v_dispatched constant dispatch.run_status := 'dispatched'::dispatch.run_status;
     v_runtime uuid;
 begin
     perform dispatch._check_report(p_workspace_id, p_run_id, p_claim_no);
@@ -19,7 +22,7 @@ begin
     where r.workspace_id = p_workspace_id
         and r.id = p_run_id
         and r.claim_no = p_claim_no
-        and r.status = 'dispatched'
+        and r.status = v_dispatched
     returning r.runtime_id into v_runtime;
     if found then
         perform dispatch._notify_runtimes(array[v_runtime]);

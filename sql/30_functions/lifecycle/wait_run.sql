@@ -1,3 +1,5 @@
+-- The status is compared with a variable, so that the key's index is the only one that offers
+-- itself.
 create or replace function dispatch.wait_run(
     p_workspace_id uuid,
     p_run_id uuid,
@@ -12,6 +14,7 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $fn$
 declare
+    v_dispatched constant dispatch.run_status := 'dispatched'::dispatch.run_status;
     v_now timestamptz;
     v_found boolean;
 begin
@@ -27,7 +30,7 @@ begin
     where r.workspace_id = p_workspace_id
         and r.id = p_run_id
         and r.claim_no = p_claim_no
-        and r.status = 'dispatched';
+        and r.status = v_dispatched;
     v_found := found;
     if v_found then
         update dispatch.run_detail as d

@@ -15,9 +15,14 @@ parallel unsafe
 set search_path = pg_catalog, pg_temp
 as $fn$
 declare
+    v_deferred constant dispatch.run_status := 'deferred'::dispatch.run_status;
     v_promoted uuid[];
     v_run uuid;
 begin
+    if dispatch._workspace_is_paused(p_workspace_id) then
+        return 0;
+    end if;
+    perform dispatch._drop_superseded(p_workspace_id, p_agent_ids, p_now);
     v_promoted := array(
         with due as materialized (
             select
@@ -54,7 +59,7 @@ begin
         cross join lateral (
             select r.id
             from dispatch.run as r
-            where r.workspace_id = p_workspace_id and r.id = p.id and r.status = 'deferred'
+            where r.workspace_id = p_workspace_id and r.id = p.id and r.status = v_deferred
             limit 1
             for no key update skip locked
         ) as k

@@ -15,9 +15,13 @@ parallel unsafe
 set search_path = pg_catalog, pg_temp
 as $fn$
 declare
+    v_dispatched constant dispatch.run_status := 'dispatched'::dispatch.run_status;
     v_reclaimed uuid[];
     v_run uuid;
 begin
+    if dispatch._workspace_is_paused(p_workspace_id) then
+        return '{}'::uuid[];
+    end if;
     v_reclaimed := array(
         with stale as materialized (
             select r.id
@@ -50,7 +54,7 @@ begin
             from dispatch.run as r
             where r.workspace_id = p_workspace_id
                 and r.id = s.id
-                and r.status = 'dispatched'
+                and r.status = v_dispatched
                 and r.dispatched_at < p_now - dispatch.claim_recovery_window()
                 and (r.lease_expires_at is null or r.lease_expires_at < p_now)
             limit 1

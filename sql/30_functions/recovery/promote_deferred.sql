@@ -39,10 +39,6 @@ begin
     end if;
     perform dispatch._lock_claim_agents(p_workspace_id, v_agents, true);
     v_now := dispatch.clock();
-    if dispatch._workspace_is_paused(p_workspace_id) then
-        return 0;
-    end if;
-    perform dispatch._drop_superseded(p_workspace_id, v_agents, v_now);
     return dispatch._promote_due(
         p_workspace_id,
         dispatch._fresh_runtimes(p_workspace_id, v_runtimes, v_now),

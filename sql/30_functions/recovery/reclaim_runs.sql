@@ -30,10 +30,7 @@ begin
     perform dispatch._check_ids(array['p_workspace_id'], array[p_workspace_id]);
     perform dispatch._check_count('p_max', p_max);
     v_known := dispatch._known_runtimes(p_workspace_id, p_runtime_ids);
-    if v_max = 0
-        or cardinality(v_known) = 0
-        or dispatch._workspace_is_paused(p_workspace_id)
-    then
+    if v_max = 0 or cardinality(v_known) = 0 then
         return;
     end if;
     v_now := dispatch.clock();

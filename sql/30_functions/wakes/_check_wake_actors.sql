@@ -10,6 +10,9 @@ parallel safe
 set search_path = pg_catalog, pg_temp
 as $fn$
 declare
+    v_active constant dispatch.run_status[] := array[
+        'dispatched', 'waiting_local_directory', 'running'
+    ]::dispatch.run_status[];
     v_bad record;
 begin
     select w.ordinality, w.actor_type, w.originator_id, p.problem
@@ -37,7 +40,7 @@ begin
         where g.workspace_id = p_workspace_id
             and g.id = w.acting_run_id
             and g.agent_id = w.actor_id
-            and g.status in ('dispatched', 'waiting_local_directory', 'running')
+            and g.status = any(v_active)
         limit 1
     ) as r on true
     cross join lateral (
