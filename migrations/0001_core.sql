@@ -1973,8 +1973,9 @@ Errors: none.$doc$;
 
 -- begin sql/30_functions/admission/_next_round.sql
 -- Wakes that share a key, a pending slot or an allowance depend on each other, so the later one
--- must see the earlier one decided. All others commute and may be written by one statement. An
--- assignment of any actor belongs to its task's allowance, since a merge relabels the run.
+-- must see the earlier one decided. All others commute and may be written by one statement.
+-- Where an agent assigns, the assignments of others to the same task wait as well, since a
+-- merge relabels the run that the allowance counts.
 create or replace function dispatch._next_round(p_open dispatch._candidate[])
 returns integer[]
 language plpgsql
@@ -1987,26 +1988,29 @@ begin
         select r.ord
         from (
             select
-                c.ord,
-                row_number() over (
-                    partition by coalesce((c.wake).idempotency_key, c.run_id::text)
-                    order by c.ord
-                ) as key_rank,
-                row_number() over (
-                    partition by coalesce((c.wake).issue_id, c.run_id), (c.wake).agent_id
-                    order by c.ord
-                ) as slot_rank,
-                row_number() over (
-                    partition by case
+                w.ord,
+                row_number() over (partition by w.key order by w.ord) as key_rank,
+                row_number() over (partition by w.slot, w.agent_id order by w.ord) as slot_rank,
+                row_number() over (partition by w.task order by w.ord) as task_rank,
+                bool_or(w.is_bounded) over (partition by w.task) as is_task_bounded
+            from (
+                select
+                    c.ord,
+                    coalesce((c.wake).idempotency_key, c.run_id::text) as key,
+                    coalesce((c.wake).issue_id, c.run_id) as slot,
+                    (c.wake).agent_id,
+                    case
                         when (c.wake).reason = 'task_assigned'
                             then coalesce((c.wake).payload ->> 'task_id', c.run_id::text)
                         else c.run_id::text
-                    end
-                    order by c.ord
-                ) as allowance_rank
-            from unnest(p_open) as c
+                    end as task,
+                    coalesce((c.wake).payload -> 'actor_type' = '"agent"', false) as is_bounded
+                from unnest(p_open) as c
+            ) as w
         ) as r
-        where r.key_rank = 1 and r.slot_rank = 1 and r.allowance_rank = 1
+        where r.key_rank = 1
+            and r.slot_rank = 1
+            and (r.task_rank = 1 or not r.is_task_bounded)
         order by r.ord
     );
 end;
@@ -3877,6 +3881,7 @@ begin
     if cardinality(v_fresh) = 0 or dispatch._workspace_is_paused(p_workspace_id) then
         return v_taken;
     end if;
+    -- Before the runs are handed out, so that they deliver what the retries stood for.
     perform dispatch._drop_superseded(p_workspace_id, p_held_ids, v_now);
     for v_i in 1..cardinality(p_run_ids) loop
         continue when not p_owner_ids[v_i] = any(p_held_ids);
@@ -9313,6 +9318,8 @@ Errors: as _admit_wakes.$doc$;
 -- end sql/30_functions/pause/_replay_assignment.sql
 
 -- begin sql/30_functions/pause/_replay_assignments.sql
+-- A paused workspace is left alone before anything is locked: a resume that is under way would
+-- skip what is locked here, and then nobody would replay it.
 -- Locks: the records, skip locked, so that a resume and a tick share the work; then each issue
 -- FOR KEY SHARE, its agent and its runs, as every admission. All issues are locked before the
 -- first admission, since agents and runs come after issues.
@@ -9330,6 +9337,9 @@ declare
     v_old dispatch.deferred_assignment;
     v_done integer := 0;
 begin
+    if dispatch._pause_verdict(p_workspace_id) is not null then
+        return 0;
+    end if;
     v_records := array(
         select o.issue_id
         from dispatch.deferred_assignment as o
@@ -9373,7 +9383,7 @@ $fn$;
 
 comment on function dispatch._replay_assignments(uuid, integer) is
 $doc$Take remembered assignments of a workspace through admission again, oldest first; p_max
-NULL means all. Returns how many were resolved.
+NULL means all. Returns how many were resolved, 0 in a workspace that is paused or may be.
 
 Rule: admission 7.4.
 Errors: as _admit_wakes.$doc$;
@@ -9864,10 +9874,7 @@ PD403).$doc$;
 -- end sql/30_functions/predicate/will_enqueue_run.sql
 
 -- begin sql/30_functions/recovery/_drop_superseded.sql
--- Locks: run rows, skip locked. A retry that waits for its time holds no slot, so another run
--- of the pair may have come first, and then that run does the work. Against a run that has
--- begun only a rerun counts: its wakes are the retry's own, while a run of other wakes leaves
--- the retry to wait for the lane.
+-- Locks: run rows, skip locked, so the caller may hold agents.
 create or replace function dispatch._drop_superseded(
     p_workspace_id uuid,
     p_agent_ids uuid[],
@@ -9884,58 +9891,20 @@ declare
     v_dropped integer := 0;
 begin
     for v_old in
-        select k.id, l.id as live_id, l.is_pending
-        from unnest(p_agent_ids) as g (id)
-        cross join lateral (
-            select r.id, r.agent_id, r.issue_id
-            from dispatch.run as r
-            where r.workspace_id = p_workspace_id
-                and r.agent_id = g.id
-                and r.status = 'deferred'
-                and r.attempt > 1
-                and r.claim_no = 0
-                and r.issue_id is not null
-            offset 0
-        ) as k
-        cross join lateral (
-            select o.id, o.status in ('queued', 'dispatched') as is_pending
-            from (
-                select p.id, p.status
-                from dispatch.run as p
-                where p.workspace_id = p_workspace_id
-                    and p.agent_id = k.agent_id
-                    and p.issue_id = k.issue_id
-                    and p.status in ('queued', 'dispatched')
-                union all
-                select p.id, p.status
-                from dispatch.run as p
-                where p.workspace_id = p_workspace_id
-                    and p.agent_id = k.agent_id
-                    and p.lane = k.issue_id
-                    and p.status in ('dispatched', 'waiting_local_directory', 'running')
-                    and p.status <> 'dispatched'
-                    and exists (
-                        select
-                        from dispatch.run_detail as d
-                        where d.workspace_id = p_workspace_id
-                            and d.run_id = p.id
-                            and d.rerun_of_run_id is not null
-                    )
-            ) as o
-            limit 1
-        ) as l
+        select o.run_id, o.live_id, o.is_pending
+        from dispatch._superseded_retries(p_workspace_id, p_agent_ids) as o
     loop
-        continue when not dispatch._try_lock_run(p_workspace_id, v_old.id, '{deferred}');
+        continue when not dispatch._try_lock_run(p_workspace_id, v_old.run_id, '{deferred}');
         if v_old.is_pending then
             continue when not dispatch._try_lock_run(
                 p_workspace_id, v_old.live_id, '{queued,dispatched}'
             );
             perform dispatch._record_first_wake(p_workspace_id, v_old.live_id);
-            perform dispatch._record_first_wake(p_workspace_id, v_old.id);
-            perform dispatch._hand_over(p_workspace_id, v_old.id, v_old.live_id, false);
+            perform dispatch._record_first_wake(p_workspace_id, v_old.run_id);
+            perform dispatch._hand_over(p_workspace_id, v_old.run_id, v_old.live_id, false);
         end if;
         v_dropped := v_dropped + dispatch._cancel_runs(
-            p_workspace_id, array[v_old.id], 'superseded by another run of the pair', p_now
+            p_workspace_id, array[v_old.run_id], 'superseded by another run of the pair', p_now
         );
     end loop;
     return v_dropped;
@@ -10025,6 +9994,8 @@ Errors: none.$doc$;
 -- end sql/30_functions/recovery/_hand_over.sql
 
 -- begin sql/30_functions/recovery/_inherit_wakes.sql
+-- A retry that has no records stands for the one wake of its parent, under its own name; that
+-- wake comes with the parent.
 create or replace function dispatch._inherit_wakes(
     p_workspace_id uuid,
     p_from_run_ids uuid[],
@@ -10040,6 +10011,11 @@ declare
     v_from uuid;
 begin
     foreach v_from in array p_from_run_ids loop
+        continue when not exists (
+            select
+            from dispatch.run_trigger as t
+            where t.workspace_id = p_workspace_id and t.run_id = v_from
+        ) and dispatch._is_retry_of(p_workspace_id, v_from, p_from_run_ids[1]);
         perform dispatch._record_first_wake(p_workspace_id, v_from);
         perform dispatch._hand_over(p_workspace_id, v_from, p_to_run_id, false);
     end loop;
@@ -10047,7 +10023,8 @@ end;
 $fn$;
 
 comment on function dispatch._inherit_wakes(uuid, uuid[], uuid) is
-$doc$Give a run all the wakes that other runs stand for, in the order given.
+$doc$Give a run all the wakes that other runs stand for, in the order given, each once; the
+others may be retries of the first.
 
 Errors: none.$doc$;
 -- end sql/30_functions/recovery/_inherit_wakes.sql
@@ -10083,6 +10060,40 @@ $doc$Tell whether a run is the retry of one that failed for this reason.
 
 Errors: none.$doc$;
 -- end sql/30_functions/recovery/_is_child_of.sql
+
+-- begin sql/30_functions/recovery/_is_retry_of.sql
+create or replace function dispatch._is_retry_of(
+    p_workspace_id uuid,
+    p_run_id uuid,
+    p_of_run_id uuid
+)
+returns boolean
+language plpgsql
+stable
+parallel safe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_run uuid := p_run_id;
+begin
+    while v_run is not null loop
+        select d.parent_run_id
+        into v_run
+        from dispatch.run_detail as d
+        where d.workspace_id = p_workspace_id and d.run_id = v_run;
+        if v_run = p_of_run_id then
+            return true;
+        end if;
+    end loop;
+    return false;
+end;
+$fn$;
+
+comment on function dispatch._is_retry_of(uuid, uuid, uuid) is
+$doc$Tell whether a run is the automatic retry of another one, or the retry of its retry.
+
+Errors: none.$doc$;
+-- end sql/30_functions/recovery/_is_retry_of.sql
 
 -- begin sql/30_functions/recovery/_is_retryable.sql
 create or replace function dispatch._is_retryable(p_failure_reason text)
@@ -10224,6 +10235,7 @@ Errors: none.$doc$;
 -- Locks: run rows, skip locked. The caller holds the agents FOR UPDATE, so no enqueue takes a
 -- slot between the look at it and the update. A run that could not be promoted for longer than
 -- a queued run may wait counts as due from then on, else the next sweep would take it at once.
+-- Retries that another run has replaced go first, so that none of them takes the slot.
 create or replace function dispatch._promote_due(
     p_workspace_id uuid,
     p_runtime_ids uuid[],
@@ -10404,8 +10416,8 @@ begin
         end,
         p_now + dispatch._retry_delay(d.failure_reason, r.attempt), false,
         dispatch._retry_ceiling(d.failure_reason, r.max_attempts), r.attempt + 1, r.runtime_id,
-        d.actor_type, d.actor_id, null::uuid, d.originator_id, d.accountable_id, d.attribution_source,
-        d.evidence_kind, d.evidence_id, d.delegated_from_run_id, r.id,
+        d.actor_type, d.actor_id, null::uuid, d.originator_id, d.accountable_id,
+        d.attribution_source, d.evidence_kind, d.evidence_id, d.delegated_from_run_id, r.id,
         null::uuid, null::uuid, d.squad_id, d.is_leader_run, null::text,
         case when d.failure_reason <> 'codex_semantic_inactivity' then d.session_id end,
         case when d.failure_reason <> 'codex_semantic_inactivity' then d.work_dir end,
@@ -10745,6 +10757,106 @@ is given.
 
 Errors: none.$doc$;
 -- end sql/30_functions/recovery/_silent_runtimes.sql
+
+-- begin sql/30_functions/recovery/_superseded_agents.sql
+create or replace function dispatch._superseded_agents(p_workspace_id uuid)
+returns uuid[]
+language plpgsql
+stable
+parallel safe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_armed constant uuid[] := array(
+        select distinct r.agent_id
+        from dispatch.run as r
+        where r.workspace_id = p_workspace_id
+            and r.status = 'deferred'
+            and r.attempt > 1
+            and r.claim_no = 0
+            and r.issue_id is not null
+    );
+begin
+    return array(
+        select distinct s.agent_id
+        from dispatch._superseded_retries(p_workspace_id, v_armed) as s
+    );
+end;
+$fn$;
+
+comment on function dispatch._superseded_agents(uuid) is
+$doc$Give the agents of a workspace that have a retry which another run has replaced.
+
+Errors: none.$doc$;
+-- end sql/30_functions/recovery/_superseded_agents.sql
+
+-- begin sql/30_functions/recovery/_superseded_retries.sql
+-- A retry that waits for its time holds no slot, so another run of the pair may have come
+-- first, and then that run does the work. Against a run that has begun only a rerun counts: its
+-- wakes are the retry's own, while a run of other wakes leaves the retry to wait for the lane.
+create or replace function dispatch._superseded_retries(
+    p_workspace_id uuid,
+    p_agent_ids uuid[]
+)
+returns table (run_id uuid, agent_id uuid, live_id uuid, is_pending boolean)
+language plpgsql
+stable
+parallel safe
+rows 10
+set search_path = pg_catalog, pg_temp
+as $fn$
+begin
+    return query
+    select k.id, k.agent_id, l.id, l.is_pending
+    from unnest(p_agent_ids) as g (id)
+    cross join lateral (
+        select r.id, r.agent_id, r.issue_id
+        from dispatch.run as r
+        where r.workspace_id = p_workspace_id
+            and r.agent_id = g.id
+            and r.status = 'deferred'
+            and r.attempt > 1
+            and r.claim_no = 0
+            and r.issue_id is not null
+        offset 0
+    ) as k
+    cross join lateral (
+        select o.id, o.status in ('queued', 'dispatched') as is_pending
+        from (
+            select p.id, p.status
+            from dispatch.run as p
+            where p.workspace_id = p_workspace_id
+                and p.agent_id = k.agent_id
+                and p.issue_id = k.issue_id
+                and p.status in ('queued', 'dispatched')
+            union all
+            select p.id, p.status
+            from dispatch.run as p
+            where p.workspace_id = p_workspace_id
+                and p.agent_id = k.agent_id
+                and p.lane = k.issue_id
+                and p.status in ('dispatched', 'waiting_local_directory', 'running')
+                and p.status <> 'dispatched'
+                and exists (
+                    select
+                    from dispatch.run_detail as d
+                    where d.workspace_id = p_workspace_id
+                        and d.run_id = p.id
+                        and d.rerun_of_run_id is not null
+                )
+        ) as o
+        limit 1
+    ) as l;
+end;
+$fn$;
+
+comment on function dispatch._superseded_retries(uuid, uuid[]) is
+$doc$List the deferred automatic retries of these agents whose issue and agent have another live
+run, with that run and whether it still holds the pending slot.
+
+A retry that a daemon has claimed and put off is none. Rule: issue-to-run 4.
+Errors: none.$doc$;
+-- end sql/30_functions/recovery/_superseded_retries.sql
 
 -- begin sql/30_functions/recovery/_sweep_candidates.sql
 -- Every sweep's condition stands here once. What a sweep may not touch is left out before the
@@ -11115,7 +11227,8 @@ begin
         );
     end if;
     v_now := dispatch.clock();
-    v_agents := dispatch._due_agents(p_workspace_id, v_runtimes, v_now, p_max);
+    v_agents := dispatch._due_agents(p_workspace_id, v_runtimes, v_now, p_max)
+    || dispatch._superseded_agents(p_workspace_id);
     if cardinality(v_agents) = 0 then
         return 0;
     end if;
@@ -11134,7 +11247,9 @@ $doc$Queue deferred runs that are due, and return how many.
 
 p_runtime_ids NULL means all runtimes of the workspace; unknown ids are ignored. At most p_max
 runs. A run waits on while its runtime is not fresh, its issue and agent have a queued or
-dispatched run, or the workspace is paused. Rule: issue-to-run 4.
+dispatched run, or the workspace is paused. Before that the workspace's automatic retries that
+another run of their pair has replaced are cancelled, and that run gets their wakes. Rule:
+issue-to-run 4.
 Errors: PD400 missing argument, negative p_max, or a transaction stricter than READ COMMITTED
 (COLUMN transaction_isolation); PD404 workspace not found.$doc$;
 -- end sql/30_functions/recovery/promote_deferred.sql
@@ -12050,8 +12165,8 @@ $doc$Keeps terminal runs as they are; links may still be cleared.$doc$;
 -- end sql/40_triggers/run_keep_terminal.sql
 
 -- begin sql/50_views/gate_counters.sql
--- The names are written out, since a view calls functions as its reader, who may call no private
--- one.
+-- The names are written out, since a view calls functions as its reader, who may call no
+-- private one.
 create or replace view dispatch.gate_counters as
 with known as (
     select k.metric, k.reason

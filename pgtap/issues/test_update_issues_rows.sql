@@ -114,7 +114,7 @@ select is(
 select is(
     pg_temp.change_all(array[101, 100, 101], pg_temp.assign(31), 11),
     '101 ABC-2 1 queued queued 31 assign
-100 ABC-1 2 absorbed already_active 31 assign
+100 ABC-1 2 coalesced coalesced 31 assign
 101 ABC-2 1 queued queued 31 assign',
     'an id that is named twice is written once, and its row repeated'
 );

@@ -1,5 +1,5 @@
 begin;
-select plan(12);
+select plan(13);
 
 select dispatch_test.set_clock('2030-01-15 12:00:00+00');
 select dispatch.put_workspace(dispatch_test.id(1), 'Works');
@@ -44,6 +44,7 @@ as $fn$
     where c.value > 0;
 $fn$;
 
+select pg_temp.wake(3, 2, '{}');
 create temp table broken (code text) on commit drop;
 grant select on broken to dispatch_owner;
 insert into broken (code) values ('58030');
@@ -88,7 +89,11 @@ select is(
     dispatch_test.id(11),
     'T107: the assignment is stored'
 );
-select is_empty('select from dispatch.run as r', 'T107: there is no run');
+select is(
+    (select count(*) from dispatch.run as r where r.issue_id = dispatch_test.id(101)),
+    0::bigint,
+    'T107: there is no run'
+);
 select is_empty(
     'select from dispatch.deferred_assignment as o', 'T107: nothing is kept for a replay'
 );
@@ -100,10 +105,13 @@ select is(
 select is(
     dispatch_test.error_of(format(
         'select c.run_id from dispatch.claim_run(%L, %L) as c', dispatch_test.id(1),
-        dispatch_test.id(11)
+        dispatch_test.id(13)
     )),
     '58030',
     'a claim ends in the error'
+);
+select is(
+    (select r.status::text from dispatch.run as r), 'queued', 'and moves nothing'
 );
 select is(pg_temp.with_code('40001'), '40001', 'a serialization failure passes through');
 select is(pg_temp.with_code('40P01'), '40P01', 'so does a deadlock');

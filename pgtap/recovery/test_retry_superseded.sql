@@ -1,5 +1,5 @@
 begin;
-select plan(11);
+select plan(13);
 
 select dispatch_test.set_clock('2030-01-15 12:00:00+00');
 select dispatch.put_workspace(dispatch_test.id(1), 'Works');
@@ -16,7 +16,7 @@ insert into dispatch.issue (
 select
     dispatch_test.id(1), dispatch_test.id(100 + n), n, 'issue', 'todo', 'none', 'system',
     dispatch.clock(), dispatch.clock()
-from generate_series(1, 3) as n;
+from generate_series(1, 4) as n;
 
 -- Has the run in hand and fails it, as a daemon would.
 create function pg_temp.fail(p_run_id uuid, p_reason text)
@@ -126,6 +126,16 @@ select is(pg_temp.take(), '2', 'a wake of the pair runs meanwhile');
 select is(
     (select pg_temp.status_of(r.three) from run as r), 'deferred',
     'R14: a retry that its daemon put off keeps waiting for its time'
+);
+create temp table fourth on commit drop as select pg_temp.armed(4) as id;
+select pg_temp.wake(4);
+select is(
+    dispatch.promote_deferred(dispatch_test.id(1)), 0,
+    'before it is due there is nothing to queue'
+);
+select is(
+    (select pg_temp.status_of(f.id) from fourth as f), 'cancelled',
+    '5.5: but a promotion cancels a retry that was replaced, due or not'
 );
 
 select * from finish();

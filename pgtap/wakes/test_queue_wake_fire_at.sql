@@ -24,7 +24,7 @@ as $fn$
     select concat_ws(' ', d.outcome, d.reason_code)
     from dispatch.queue_wake(
         dispatch_test.id(1), dispatch_test.id(4), 'later', '{}', p_key, dispatch_test.id(101),
-        p_fire_at => p_fire_at
+        p_fire_at => p_fire_at, p_coalesce => false
     ) as d;
 $fn$;
 
@@ -37,7 +37,7 @@ select is(
     'a deferred run holds no slot'
 );
 select is(
-    pg_temp.ask(dispatch.clock() + interval '1 hour', 'k'), 'deduplicated duplicate_key',
+    pg_temp.ask(dispatch.clock() + interval '1 hour', 'k'), 'deduplicated duplicate_recent',
     'its key counts'
 );
 select is(

@@ -1,5 +1,5 @@
--- The names are written out, since a view calls functions as its reader, who may call no private
--- one.
+-- The names are written out, since a view calls functions as its reader, who may call no
+-- private one.
 create or replace view dispatch.gate_counters as
 with known as (
     select k.metric, k.reason

@@ -92,8 +92,11 @@ class Fleet:
         return lambda connection: self.wake(connection, agent, **given)
 
     def wake(self, connection: Connection, agent: uuid.UUID | None = None, **given: Any) -> Row:
-        """Queue one wake, by default for the first agent and for the reason `work`."""
-        given = {"agent_id": agent or self.agent, "reason": "work", **given}
+        """Queue one wake, by default for the first agent, for the reason `work`, not to merge.
+
+        What these tests are about is a slot that is taken; young runs would merge the wakes.
+        """
+        given = {"agent_id": agent or self.agent, "reason": "work", "coalesce": False, **given}
         return self.one(connection, "queue_wake", **given)
 
     def claim(self, connection: Connection, agent: uuid.UUID | None = None) -> list[Row]:

@@ -1,6 +1,7 @@
 -- Wakes that share a key, a pending slot or an allowance depend on each other, so the later one
--- must see the earlier one decided. All others commute and may be written by one statement. An
--- assignment of any actor belongs to its task's allowance, since a merge relabels the run.
+-- must see the earlier one decided. All others commute and may be written by one statement.
+-- Where an agent assigns, the assignments of others to the same task wait as well, since a
+-- merge relabels the run that the allowance counts.
 create or replace function dispatch._next_round(p_open dispatch._candidate[])
 returns integer[]
 language plpgsql
@@ -13,26 +14,29 @@ begin
         select r.ord
         from (
             select
-                c.ord,
-                row_number() over (
-                    partition by coalesce((c.wake).idempotency_key, c.run_id::text)
-                    order by c.ord
-                ) as key_rank,
-                row_number() over (
-                    partition by coalesce((c.wake).issue_id, c.run_id), (c.wake).agent_id
-                    order by c.ord
-                ) as slot_rank,
-                row_number() over (
-                    partition by case
+                w.ord,
+                row_number() over (partition by w.key order by w.ord) as key_rank,
+                row_number() over (partition by w.slot, w.agent_id order by w.ord) as slot_rank,
+                row_number() over (partition by w.task order by w.ord) as task_rank,
+                bool_or(w.is_bounded) over (partition by w.task) as is_task_bounded
+            from (
+                select
+                    c.ord,
+                    coalesce((c.wake).idempotency_key, c.run_id::text) as key,
+                    coalesce((c.wake).issue_id, c.run_id) as slot,
+                    (c.wake).agent_id,
+                    case
                         when (c.wake).reason = 'task_assigned'
                             then coalesce((c.wake).payload ->> 'task_id', c.run_id::text)
                         else c.run_id::text
-                    end
-                    order by c.ord
-                ) as allowance_rank
-            from unnest(p_open) as c
+                    end as task,
+                    coalesce((c.wake).payload -> 'actor_type' = '"agent"', false) as is_bounded
+                from unnest(p_open) as c
+            ) as w
         ) as r
-        where r.key_rank = 1 and r.slot_rank = 1 and r.allowance_rank = 1
+        where r.key_rank = 1
+            and r.slot_rank = 1
+            and (r.task_rank = 1 or not r.is_task_bounded)
         order by r.ord
     );
 end;

@@ -31,6 +31,7 @@ begin
     if cardinality(v_fresh) = 0 or dispatch._workspace_is_paused(p_workspace_id) then
         return v_taken;
     end if;
+    -- Before the runs are handed out, so that they deliver what the retries stood for.
     perform dispatch._drop_superseded(p_workspace_id, p_held_ids, v_now);
     for v_i in 1..cardinality(p_run_ids) loop
         continue when not p_owner_ids[v_i] = any(p_held_ids);

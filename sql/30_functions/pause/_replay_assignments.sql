@@ -1,3 +1,5 @@
+-- A paused workspace is left alone before anything is locked: a resume that is under way would
+-- skip what is locked here, and then nobody would replay it.
 -- Locks: the records, skip locked, so that a resume and a tick share the work; then each issue
 -- FOR KEY SHARE, its agent and its runs, as every admission. All issues are locked before the
 -- first admission, since agents and runs come after issues.
@@ -15,6 +17,9 @@ declare
     v_old dispatch.deferred_assignment;
     v_done integer := 0;
 begin
+    if dispatch._pause_verdict(p_workspace_id) is not null then
+        return 0;
+    end if;
     v_records := array(
         select o.issue_id
         from dispatch.deferred_assignment as o
@@ -58,7 +63,7 @@ $fn$;
 
 comment on function dispatch._replay_assignments(uuid, integer) is
 $doc$Take remembered assignments of a workspace through admission again, oldest first; p_max
-NULL means all. Returns how many were resolved.
+NULL means all. Returns how many were resolved, 0 in a workspace that is paused or may be.
 
 Rule: admission 7.4.
 Errors: as _admit_wakes.$doc$;

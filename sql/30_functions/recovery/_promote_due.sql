@@ -1,6 +1,7 @@
 -- Locks: run rows, skip locked. The caller holds the agents FOR UPDATE, so no enqueue takes a
 -- slot between the look at it and the update. A run that could not be promoted for longer than
 -- a queued run may wait counts as due from then on, else the next sweep would take it at once.
+-- Retries that another run has replaced go first, so that none of them takes the slot.
 create or replace function dispatch._promote_due(
     p_workspace_id uuid,
     p_runtime_ids uuid[],

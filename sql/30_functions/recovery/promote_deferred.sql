@@ -33,7 +33,8 @@ begin
         );
     end if;
     v_now := dispatch.clock();
-    v_agents := dispatch._due_agents(p_workspace_id, v_runtimes, v_now, p_max);
+    v_agents := dispatch._due_agents(p_workspace_id, v_runtimes, v_now, p_max)
+    || dispatch._superseded_agents(p_workspace_id);
     if cardinality(v_agents) = 0 then
         return 0;
     end if;
@@ -52,6 +53,8 @@ $doc$Queue deferred runs that are due, and return how many.
 
 p_runtime_ids NULL means all runtimes of the workspace; unknown ids are ignored. At most p_max
 runs. A run waits on while its runtime is not fresh, its issue and agent have a queued or
-dispatched run, or the workspace is paused. Rule: issue-to-run 4.
+dispatched run, or the workspace is paused. Before that the workspace's automatic retries that
+another run of their pair has replaced are cancelled, and that run gets their wakes. Rule:
+issue-to-run 4.
 Errors: PD400 missing argument, negative p_max, or a transaction stricter than READ COMMITTED
 (COLUMN transaction_isolation); PD404 workspace not found.$doc$;
