@@ -6048,6 +6048,9 @@ begin
         from dispatch.run_detail as d
         where d.workspace_id = p_workspace_id and d.idempotency_key = p_wake.idempotency_key;
     else
+        v_codes := array[
+            case when v_codes[1] = 'agent_not_runnable' then v_codes[1] end, null
+        ];
         v_allowance := null;
     end if;
 
@@ -6083,7 +6086,8 @@ $doc$Explain what the gates of admission say at p_now to the wake of an issue's 
 their order.
 
 p_run_id is the run that stands for the issue and its agent, if one does: it has passed the
-gates 4 to 8. Without an agent in the wake only the pause is asked.
+gates, and only what a claim asks again can be in its way, the agent's status and the pause.
+Without an agent in the wake only the pause is asked.
 Errors: those of the gates' reads.$doc$;
 -- end sql/30_functions/explain/_explain_gates.sql
 
@@ -6094,7 +6098,8 @@ create or replace function dispatch._explain_predicate(
     p_workspace_id uuid,
     p_issue dispatch.issue,
     p_agent_id uuid,
-    p_target_why text
+    p_target_why text,
+    p_is_standing boolean
 )
 returns setof dispatch.explanation
 language plpgsql
@@ -6107,6 +6112,7 @@ declare
     v_will record;
     v_has_target boolean;
     v_status_why text;
+    v_target_why constant text := case when not p_is_standing then p_target_why end;
 begin
     v_will := dispatch.will_enqueue_run(
         p_workspace_id, p_issue, null, true, true, true, 'system', p_check_access => false
@@ -6114,6 +6120,7 @@ begin
     v_has_target := v_will.why is null
         or v_will.why not in ('no_assignee', 'member_assignee');
     v_status_why := case
+        when p_is_standing then null
         when v_will.why = 'parked_in_backlog' then v_will.why
         when p_issue.status in ('done', 'cancelled') then 'closed'
     end;
@@ -6134,18 +6141,19 @@ begin
     ) as s (step, why, detail)
     union all
     select
-        'target', case when v_has_target then p_target_why is null end,
-        case when p_target_why is not null then 'not_triggered'::dispatch.reason_code end,
-        jsonb_strip_nulls(jsonb_build_object('agent_id', p_agent_id, 'why', p_target_why));
+        'target', case when v_has_target then v_target_why is null end,
+        case when v_target_why is not null then 'not_triggered'::dispatch.reason_code end,
+        jsonb_strip_nulls(jsonb_build_object('agent_id', p_agent_id, 'why', v_target_why));
 end;
 $fn$;
 
-comment on function dispatch._explain_predicate(uuid, dispatch.issue, uuid, text) is
+comment on function dispatch._explain_predicate(uuid, dispatch.issue, uuid, text, boolean) is
 $doc$Explain what the predicate says to an assignment of the issue as it stands: steps assignee,
 status, target.
 
 p_agent_id and p_target_why are what _run_target gives for its assignee. A closed issue is not
-ok, though a new assignment would start its run.
+ok, though a new assignment would start its run. p_is_standing: the run is there, so the status
+and the target are no longer in its way.
 Errors: none.$doc$;
 -- end sql/30_functions/explain/_explain_predicate.sql
 
@@ -6277,7 +6285,9 @@ begin
 
     return query
     select e.step, e.ok, e.reason_code, e.detail
-    from dispatch._explain_predicate(p_workspace_id, v_issue, v_agent, v_why) as e;
+    from dispatch._explain_predicate(
+        p_workspace_id, v_issue, v_agent, v_why, v_run.id is not null
+    ) as e;
     return query
     select e.step, e.ok, e.reason_code, e.detail
     from dispatch._explain_gates(p_workspace_id, v_wake, v_run.id, v_now) as e;
@@ -6288,8 +6298,7 @@ end;
 $fn$;
 
 comment on function dispatch.explain_issue(uuid, uuid) is
-$doc$Explain why an issue is or is not being worked on, one row a step, in the order in which a
-wake meets them.
+$doc$Explain why an issue is or is not being worked on, one row a step, in a wake's order.
 
 Steps: assignee, status and target (the predicate, its word as "why" in detail); agent,
 attribution, pause, duplicate, coalesce, pending_slot, allowance and insert (the gates of
@@ -6799,6 +6808,46 @@ $doc$Take the next issue number of a workspace.
 Errors: PD404 the workspace was deleted meanwhile.$doc$;
 -- end sql/30_functions/issues/_next_issue_number.sql
 
+-- begin sql/30_functions/issues/_passed_assignees.sql
+-- An agent and a squad may have one id: then both must pass.
+create or replace function dispatch._passed_assignees(
+    p_workspace_id uuid,
+    p_issues dispatch.issue[],
+    p_actor_type text,
+    p_originator_id uuid
+)
+returns uuid[]
+language plpgsql
+stable
+parallel safe
+set search_path = pg_catalog, pg_temp
+as $fn$
+begin
+    return array(
+        select s.assignee_id
+        from (
+            select distinct i.assignee_type, i.assignee_id
+            from unnest(p_issues) as i
+            where i.assignee_type in ('agent', 'squad')
+        ) as s
+        group by s.assignee_id
+        having bool_and(
+            dispatch._assignee_refusal(
+                p_workspace_id, 'p_issue_ids', s.assignee_type, s.assignee_id, p_actor_type,
+                p_originator_id
+            ) is distinct from 'invocation_not_allowed'
+        )
+    );
+end;
+$fn$;
+
+comment on function dispatch._passed_assignees(uuid, dispatch.issue[], text, uuid) is
+$doc$Give those assignees of issues, agents and squads, that the human at the top of the chain
+may invoke.
+
+Errors: none.$doc$;
+-- end sql/30_functions/issues/_passed_assignees.sql
+
 -- begin sql/30_functions/issues/_preview_rows.sql
 create or replace function dispatch._preview_rows(
     p_issue_ids uuid[],
@@ -6811,11 +6860,11 @@ parallel safe
 rows 10
 as $fn$
 select
-    i.id, (p_decisions[i.place]).agent_id, (p_decisions[i.place]).source,
-    (p_decisions[i.place]).outcome = 'queued', (p_decisions[i.place]).outcome,
-    (p_decisions[i.place]).reason_code, (p_decisions[i.place]).detail
-from unnest(p_issue_ids) with ordinality as i (id, place)
-order by i.place;
+    p.issue_id, p.agent_id, p.source, p.outcome = 'queued', p.outcome, p.reason_code, p.detail
+from rows from (unnest(p_issue_ids), unnest(p_decisions)) with ordinality as p (
+    issue_id, outcome, reason_code, run_id, agent_id, source, detail, place
+)
+order by p.place;
 $fn$;
 
 comment on function dispatch._preview_rows(uuid[], dispatch.decision[]) is
@@ -7049,8 +7098,8 @@ Errors: none.$doc$;
 -- begin sql/30_functions/issues/_wake_issues.sql
 -- The tail of every write to issues. All wakes of a batch go to admission in one call, so that
 -- its locks are taken in order and its statements are set-based. A preview goes the same way,
--- so that it cannot say otherwise than the write: only the invoke gate is asked about an
--- assignee that stands, and the wakes are judged without being admitted.
+-- so that it cannot say otherwise than the write: only that the predicate asks the invoke gate,
+-- but for the assignees that have passed it, and that the wakes are judged, not admitted.
 create or replace function dispatch._wake_issues(
     p_workspace_id uuid,
     p_issues dispatch.issue[],
@@ -7062,7 +7111,7 @@ create or replace function dispatch._wake_issues(
     p_acting_run_id uuid,
     p_handoff_note text,
     p_suppress_run boolean,
-    p_is_preview boolean default false
+    p_passed_ids uuid[] default null
 )
 returns dispatch.decision[]
 language plpgsql
@@ -7090,7 +7139,7 @@ begin
         from dispatch.will_enqueue_run(
             p_workspace_id, v_issue, v_before.status, p_is_create, p_assignee_changed,
             v_issue.status is distinct from v_before.status, p_actor_type, p_actor_id,
-            p_acting_run_id, p_is_preview and not p_assignee_changed
+            p_acting_run_id, coalesce(not v_issue.assignee_id = any(p_passed_ids), false)
         ) as w;
         if v_will.will_run and not p_suppress_run then
             v_count := v_count + 1;
@@ -7107,7 +7156,7 @@ begin
         end if;
     end loop;
     if v_count > 0 then
-        if p_is_preview then
+        if p_passed_ids is not null then
             v_admitted := dispatch._preview_wakes(p_workspace_id, v_wakes);
         else
             v_admitted := array(
@@ -7123,15 +7172,16 @@ end;
 $fn$;
 
 comment on function dispatch._wake_issues(
-    uuid, dispatch.issue[], dispatch.issue[], boolean, boolean, text, uuid, uuid, text, boolean,
-    boolean
+    uuid, dispatch.issue[], dispatch.issue[], boolean, boolean, text, uuid, uuid, text,
+    boolean, uuid[]
 ) is
 $doc$Ask the predicate about each written issue and take the wakes through admission.
 
 p_issues are the rows after the write, p_before the same rows before it, NULLs for a creation.
 Returns one decision an issue in the same order: none with the predicate's word (suppressed when
-only p_suppress_run keeps the run from starting), or what admission decided. p_is_preview: what
-it would decide, with nothing written.
+only p_suppress_run keeps the run from starting), or what admission decided. p_passed_ids given:
+a preview, which answers with what it would decide and writes nothing; the ids are those of
+assignees that the actor is known to be allowed.
 Errors: as _admit_wakes.$doc$;
 -- end sql/30_functions/issues/_wake_issues.sql
 
@@ -7448,7 +7498,7 @@ begin
         v_decisions := dispatch._wake_issues(
             p_workspace_id, array[v_issue], array[null::dispatch.issue], true,
             v_change.assignee_id is not null, p_actor_type, p_actor_id, p_acting_run_id, null,
-            false, true
+            false, array[v_change.assignee_id]
         );
     end if;
     return query
@@ -7495,6 +7545,7 @@ declare
     v_originator uuid;
     v_refusal dispatch.reason_code;
     v_old dispatch.issue[];
+    v_passed uuid[];
     v_decisions dispatch.decision[];
 begin
     perform dispatch._check_ids(array['p_workspace_id'], array[p_workspace_id]);
@@ -7538,6 +7589,12 @@ begin
             array[cardinality(v_old)]
         );
     else
+        v_passed := case
+            when v_change.is_assigned then array[v_change.assignee_id]
+            else dispatch._passed_assignees(
+                p_workspace_id, v_old, p_actor_type, v_originator
+            )
+        end;
         v_decisions := dispatch._wake_issues(
             p_workspace_id,
             dispatch._apply_changes(
@@ -7545,7 +7602,7 @@ begin
                 v_change.is_assigned, v_change.assignee_type, v_change.assignee_id
             ),
             v_old, false, v_change.is_assigned, p_actor_type, p_actor_id, p_acting_run_id,
-            null, false, true
+            null, false, v_passed
         );
     end if;
     return query

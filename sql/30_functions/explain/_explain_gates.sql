@@ -43,6 +43,9 @@ begin
         from dispatch.run_detail as d
         where d.workspace_id = p_workspace_id and d.idempotency_key = p_wake.idempotency_key;
     else
+        v_codes := array[
+            case when v_codes[1] = 'agent_not_runnable' then v_codes[1] end, null
+        ];
         v_allowance := null;
     end if;
 
@@ -78,5 +81,6 @@ $doc$Explain what the gates of admission say at p_now to the wake of an issue's 
 their order.
 
 p_run_id is the run that stands for the issue and its agent, if one does: it has passed the
-gates 4 to 8. Without an agent in the wake only the pause is asked.
+gates, and only what a claim asks again can be in its way, the agent's status and the pause.
+Without an agent in the wake only the pause is asked.
 Errors: those of the gates' reads.$doc$;

@@ -48,7 +48,9 @@ begin
 
     return query
     select e.step, e.ok, e.reason_code, e.detail
-    from dispatch._explain_predicate(p_workspace_id, v_issue, v_agent, v_why) as e;
+    from dispatch._explain_predicate(
+        p_workspace_id, v_issue, v_agent, v_why, v_run.id is not null
+    ) as e;
     return query
     select e.step, e.ok, e.reason_code, e.detail
     from dispatch._explain_gates(p_workspace_id, v_wake, v_run.id, v_now) as e;
@@ -59,8 +61,7 @@ end;
 $fn$;
 
 comment on function dispatch.explain_issue(uuid, uuid) is
-$doc$Explain why an issue is or is not being worked on, one row a step, in the order in which a
-wake meets them.
+$doc$Explain why an issue is or is not being worked on, one row a step, in a wake's order.
 
 Steps: assignee, status and target (the predicate, its word as "why" in detail); agent,
 attribution, pause, duplicate, coalesce, pending_slot, allowance and insert (the gates of

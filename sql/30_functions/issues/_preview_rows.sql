@@ -9,11 +9,11 @@ parallel safe
 rows 10
 as $fn$
 select
-    i.id, (p_decisions[i.place]).agent_id, (p_decisions[i.place]).source,
-    (p_decisions[i.place]).outcome = 'queued', (p_decisions[i.place]).outcome,
-    (p_decisions[i.place]).reason_code, (p_decisions[i.place]).detail
-from unnest(p_issue_ids) with ordinality as i (id, place)
-order by i.place;
+    p.issue_id, p.agent_id, p.source, p.outcome = 'queued', p.outcome, p.reason_code, p.detail
+from rows from (unnest(p_issue_ids), unnest(p_decisions)) with ordinality as p (
+    issue_id, outcome, reason_code, run_id, agent_id, source, detail, place
+)
+order by p.place;
 $fn$;
 
 comment on function dispatch._preview_rows(uuid[], dispatch.decision[]) is

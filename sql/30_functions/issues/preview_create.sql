@@ -49,7 +49,7 @@ begin
         v_decisions := dispatch._wake_issues(
             p_workspace_id, array[v_issue], array[null::dispatch.issue], true,
             v_change.assignee_id is not null, p_actor_type, p_actor_id, p_acting_run_id, null,
-            false, true
+            false, array[v_change.assignee_id]
         );
     end if;
     return query

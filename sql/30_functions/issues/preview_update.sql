@@ -22,6 +22,7 @@ declare
     v_originator uuid;
     v_refusal dispatch.reason_code;
     v_old dispatch.issue[];
+    v_passed uuid[];
     v_decisions dispatch.decision[];
 begin
     perform dispatch._check_ids(array['p_workspace_id'], array[p_workspace_id]);
@@ -65,6 +66,12 @@ begin
             array[cardinality(v_old)]
         );
     else
+        v_passed := case
+            when v_change.is_assigned then array[v_change.assignee_id]
+            else dispatch._passed_assignees(
+                p_workspace_id, v_old, p_actor_type, v_originator
+            )
+        end;
         v_decisions := dispatch._wake_issues(
             p_workspace_id,
             dispatch._apply_changes(
@@ -72,7 +79,7 @@ begin
                 v_change.is_assigned, v_change.assignee_type, v_change.assignee_id
             ),
             v_old, false, v_change.is_assigned, p_actor_type, p_actor_id, p_acting_run_id,
-            null, false, true
+            null, false, v_passed
         );
     end if;
     return query
