@@ -14,6 +14,7 @@ from psycopg.types.json import Jsonb
 from tests.concurrency.support import Connection, Row
 from tests.property.predicate import (
     ACTIVE,
+    DAY,
     MEMBERS,
     OFFLINE,
     ONLINE,
@@ -37,7 +38,10 @@ from tests.support.servers import NOON, Database
 AGENTS, SQUADS, ISSUES = (31, 32, 33, 34), (41, 42), (51, 52, 53)
 FOREIGN_AGENT, NO_AGENT, FOREIGN_SQUAD, NO_SQUAD = 38, 39, 48, 49
 EVERY_STATUS = ("backlog", "todo", "in_progress", "in_review", "blocked", "done", "cancelled")
-AGES = (0, 3, 4, 5, 6, 599, 86_399, 86_400, 90_000)
+#: One agent and one issue come up more often, since runs matter where a write meets them.
+SOME_AGENT = st.sampled_from([31, 31, 31, *AGENTS])
+SOME_ISSUE = st.sampled_from([51, 51, 51, *ISSUES])
+AGES = (0, 0, 3, 4, 5, 6, 599, 86_399, 86_400, 90_000)
 
 #: What stays: people, runtimes, and another workspace with an agent and a squad open to all.
 STATIC = """
@@ -283,7 +287,7 @@ def ident(number: int | None) -> str | None:
 
 MAYBE = st.sampled_from([False, False, False, True])
 TARGETS: list[tuple[str, int]] = [
-    *[("agent", agent) for agent in AGENTS] * 3,
+    *[("agent", agent) for agent in (31, 31, 31, *AGENTS)] * 3,
     *[("squad", squad) for squad in SQUADS] * 3,
     *[("agent", each) for each in (FOREIGN_AGENT, NO_AGENT)],
     *[("squad", each) for each in (FOREIGN_SQUAD, NO_SQUAD)],
@@ -354,11 +358,13 @@ RUNS = st.lists(
     st.builds(
         Run,
         id=st.just(0),
-        agent=st.sampled_from(AGENTS),
-        issue=st.sampled_from(ISSUES),
+        agent=SOME_AGENT,
+        issue=SOME_ISSUE,
         status=st.sampled_from(["queued", "queued", *ACTIVE, "deferred", "completed"]),
         age=st.sampled_from(AGES),
-        reason=st.sampled_from(["task_assigned", "task_promoted", "task_comment"]),
+        reason=st.sampled_from(
+            ["task_assigned", "task_assigned", "task_promoted", "task_comment"]
+        ),
         keyed=MAYBE,
         originator=st.sampled_from([11, 12, 13, None]),
         accountable=st.sampled_from([14, None]),
@@ -386,7 +392,7 @@ WRITES = st.builds(
 ACTORS = st.tuples(
     st.sampled_from(
         [
-            *[("user", member) for member in MEMBERS] * 2,
+            *[("user", member) for member in (11, 11, 11, *MEMBERS)] * 2,
             *[("agent", agent) for agent in AGENTS] * 3,
             *[("user", None), ("system", None)] * 2,
             *[("user", STRANGER), ("agent", FOREIGN_AGENT)],
@@ -395,9 +401,7 @@ ACTORS = st.tuples(
     st.integers(0, 3),
 )
 FORMS = st.sampled_from(["create", "update", "update", "update", "batch"])
-TRIALS = st.lists(
-    st.tuples(FORMS, WRITES, ACTORS, st.sampled_from(ISSUES)), min_size=3, max_size=3
-)
+TRIALS = st.lists(st.tuples(FORMS, WRITES, ACTORS, SOME_ISSUE), min_size=3, max_size=3)
 Trial = tuple[str, Write, tuple[tuple[str, int | None], int], int]
 
 
@@ -630,6 +634,25 @@ NAMED: dict[str, tuple[World, Trial]] = {
     "a squad whose leader is archived": (world(), write(to=("squad", 42))),
     "a promotion of a private agent by another member": (
         world(), write(issue=52, status="todo", by=("user", 12)),
+    ),
+    "a second assignment within the window": (
+        world(runs=[replace(QUEUED, issue=51, age=4, reason="task_assigned")]),
+        write(to=("agent", 31)),
+    ),
+    "a second assignment after it": (
+        world(runs=[replace(QUEUED, issue=51, age=5, reason="task_assigned")]),
+        write(to=("agent", 31)),
+    ),
+    "an assignment while a run is dispatched": (
+        world(runs=[replace(QUEUED, issue=51, status="dispatched")]), write(to=("agent", 31)),
+    ),
+    "an assignment whose key a run has": (
+        world(runs=[replace(QUEUED, issue=51, status="completed", keyed=True)]),
+        write(to=("agent", 31)),
+    ),
+    "an assignment whose key an old run has": (
+        world(runs=[replace(QUEUED, issue=51, status="completed", keyed=True, age=DAY)]),
+        write(to=("agent", 31)),
     ),
     "a promotion with a pending run": (world(runs=[QUEUED]), write(issue=52, status="todo")),
     "a promotion into done": (world(), write(issue=52, status="done")),
