@@ -202,6 +202,21 @@ that the run stands for, in order of arrival. reclaimed is true when an earlier 
 never confirmed.$doc$;
 -- end sql/10_types/34_claimed_run.sql
 
+-- begin sql/10_types/35_explanation.sql
+create type dispatch.explanation as (
+    step text,
+    ok boolean,
+    reason_code dispatch.reason_code,
+    detail jsonb
+);
+
+comment on type dispatch.explanation is
+$doc$One step on the way from an issue to its run.
+
+ok is NULL when the step has nothing to look at, since an earlier one is in the way. reason_code
+says why it is not ok, NULL where the run only waits for its turn.$doc$;
+-- end sql/10_types/35_explanation.sql
+
 -- begin sql/10_types/40_candidate.sql
 create type dispatch._candidate as (
     ord integer,
@@ -1098,6 +1113,15 @@ begin
                     )
                 )
                 or (g.target_type = 'member' and g.target_id = p_effective_user_id)
+                or (
+                    g.target_type = 'team'
+                    and exists (
+                        select from dispatch.team_member as t
+                        where t.workspace_id = p_workspace_id
+                            and t.team_id = g.target_id
+                            and t.user_id = p_effective_user_id
+                    )
+                )
             )
     );
 end;
@@ -1150,6 +1174,16 @@ begin
                             and (
                                 g.target_type = 'workspace'
                                 or (g.target_type = 'member' and g.target_id = m.user_id)
+                                or (
+                                    g.target_type = 'team'
+                                    and exists (
+                                        select
+                                        from dispatch.team_member as t
+                                        where t.workspace_id = p_workspace_id
+                                            and t.team_id = g.target_id
+                                            and t.user_id = m.user_id
+                                    )
+                                )
                             )
                     )
                 )
@@ -1285,9 +1319,9 @@ $doc$Tell whether an actor may start an agent.
 
 A user is judged by themselves, an agent or the system by the originator: that of the acting
 run, else p_originator_id. The owner may; with permission public_to also those whom a grant
-names: a workspace grant admits members, agents and the system, a member grant that member.
-Roles grant nothing. An unknown or foreign agent is false like a private one. Rule: issue-to-run
-6.
+names: a workspace grant admits members, agents and the system, a member grant that member, a
+team grant whoever is in the team. Roles grant nothing. An unknown or foreign agent is false
+like a private one. Rule: issue-to-run 6.
 Errors: PD400 missing, unknown or all-zero argument; PD403 (DETAIL attribution_blocked) the
 acting run is not an active run of the acting agent.$doc$;
 -- end sql/30_functions/access/can_invoke_agent.sql
@@ -1521,14 +1555,7 @@ begin
         select c from dispatch._gate_wakes(p_workspace_id, p_wakes, v_now) as c
     );
     v_rulings := array(
-        select row(
-            c.ord,
-            row(
-                'blocked', c.code, null,
-                case when c.code <> 'invocation_not_allowed' then (c.wake).agent_id end,
-                (c.wake).source, null
-            )::dispatch.decision
-        )::dispatch._ruling
+        select row(c.ord, dispatch._blocked_decision(c.wake, c.code))::dispatch._ruling
         from unnest(v_candidates) as c
         where c.code is not null
     );
@@ -1612,6 +1639,29 @@ The first that fits: not in the workspace, archived, bound to no runtime, its ru
 executable, not active. An offline runtime does not block: the run waits.
 Errors: none.$doc$;
 -- end sql/30_functions/admission/_agent_verdict.sql
+
+-- begin sql/30_functions/admission/_blocked_decision.sql
+create or replace function dispatch._blocked_decision(
+    p_wake dispatch.wake,
+    p_code dispatch.reason_code
+)
+returns dispatch.decision
+language sql
+immutable
+parallel safe
+as $fn$
+select row(
+    'blocked', p_code, null,
+    case when p_code <> 'invocation_not_allowed' then (p_wake).agent_id end,
+    (p_wake).source, null
+)::dispatch.decision;
+$fn$;
+
+comment on function dispatch._blocked_decision(dispatch.wake, dispatch.reason_code) is
+$doc$Answer a wake that one of the gates 1 to 3 blocks; an agent that is not there is not named.
+
+Errors: none.$doc$;
+-- end sql/30_functions/admission/_blocked_decision.sql
 
 -- begin sql/30_functions/admission/_duplicate_decision.sql
 create or replace function dispatch._duplicate_decision(
@@ -1971,6 +2021,123 @@ $doc$Give the places of the open candidates that depend on no earlier open one.
 
 Errors: none.$doc$;
 -- end sql/30_functions/admission/_next_round.sql
+
+-- begin sql/30_functions/admission/_preview_wake.sql
+-- Asks what _settle_wakes and the insert ask, in their order and by the same functions, and
+-- leaves out what they do: nothing is locked, merged, recorded, counted or warned of. The wakes
+-- of different issues share no key, slot or allowance, so each is judged by itself.
+create or replace function dispatch._preview_wake(
+    p_workspace_id uuid,
+    p_wake dispatch.wake,
+    p_now timestamptz
+)
+returns dispatch.decision
+language plpgsql
+stable
+parallel safe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_run uuid;
+    v_verdict record;
+begin
+    if p_wake.idempotency_key is not null then
+        v_run := dispatch._find_duplicate(p_workspace_id, p_wake.idempotency_key, p_now);
+        if v_run is not null then
+            return dispatch._duplicate_decision(
+                p_workspace_id, p_wake, v_run, 'duplicate_recent'
+            );
+        end if;
+    end if;
+
+    select r.id
+    into v_run
+    from dispatch.run as r
+    where r.workspace_id = p_workspace_id
+        and r.agent_id = p_wake.agent_id
+        and r.issue_id = p_wake.issue_id
+        and r.status in ('queued', 'dispatched');
+    if found then
+        if dispatch._may_coalesce(p_workspace_id, v_run, p_wake, p_now) then
+            return row(
+                'coalesced', 'coalesced', v_run, p_wake.agent_id, p_wake.source, null
+            )::dispatch.decision;
+        end if;
+        return row(
+            'absorbed', 'already_active', v_run, p_wake.agent_id, p_wake.source, null
+        )::dispatch.decision;
+    end if;
+
+    if p_wake.reason = 'task_assigned' then
+        v_verdict := dispatch._allowance_verdict(p_workspace_id, p_wake, p_now);
+        if v_verdict.reason = 'allowance_exhausted' then
+            return row(
+                'rate_limited', 'allowance_exhausted', null, p_wake.agent_id, p_wake.source,
+                v_verdict.detail
+            )::dispatch.decision;
+        end if;
+    end if;
+
+    if p_wake.idempotency_key is not null then
+        select d.run_id
+        into v_run
+        from dispatch.run_detail as d
+        where d.workspace_id = p_workspace_id
+            and d.idempotency_key = p_wake.idempotency_key;
+        if found then
+            return dispatch._duplicate_decision(
+                p_workspace_id, p_wake, v_run, 'duplicate_key'
+            );
+        end if;
+    end if;
+    return row(
+        'queued', 'queued', null, p_wake.agent_id, p_wake.source, null
+    )::dispatch.decision;
+end;
+$fn$;
+
+comment on function dispatch._preview_wake(uuid, dispatch.wake, timestamptz) is
+$doc$Give the decision that gates 4 to 8 would make about a wake of an issue at p_now, which
+gates 1 to 3 let pass, and write nothing.
+
+Errors: those of the gates' reads.$doc$;
+-- end sql/30_functions/admission/_preview_wake.sql
+
+-- begin sql/30_functions/admission/_preview_wakes.sql
+create or replace function dispatch._preview_wakes(
+    p_workspace_id uuid,
+    p_wakes dispatch.wake[]
+)
+returns dispatch.decision[]
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_now constant timestamptz := dispatch.clock();
+    v_decisions dispatch.decision[] := '{}'::dispatch.decision[];
+    v_c record;
+begin
+    for v_c in
+        select c.ord, c.code, c.wake
+        from dispatch._gate_wakes(p_workspace_id, p_wakes, v_now) as c
+    loop
+        v_decisions[v_c.ord] := case
+            when v_c.code is not null then dispatch._blocked_decision(v_c.wake, v_c.code)
+            else dispatch._preview_wake(p_workspace_id, v_c.wake, v_now)
+        end;
+    end loop;
+    return v_decisions;
+end;
+$fn$;
+
+comment on function dispatch._preview_wakes(uuid, dispatch.wake[]) is
+$doc$Give the decisions that admission would make about wakes of different issues now, in the
+same order, and write nothing.
+
+Errors: those of the gates' reads.$doc$;
+-- end sql/30_functions/admission/_preview_wakes.sql
 
 -- begin sql/30_functions/admission/_record_first_wake.sql
 -- A dispatched run has delivered its own wake already; of a queued or deferred one nothing is
@@ -4333,6 +4500,22 @@ Renewed by extend_lease and by wait_run.
 Errors: none.$doc$;
 -- end sql/30_functions/clock/prepare_lease.sql
 
+-- begin sql/30_functions/clock/preview_limit.sql
+create or replace function dispatch.preview_limit()
+returns integer
+language sql
+immutable
+parallel safe
+as $fn$
+select 500;
+$fn$;
+
+comment on function dispatch.preview_limit() is
+$doc$Give the largest number of issues in one preview.
+
+Errors: none.$doc$;
+-- end sql/30_functions/clock/preview_limit.sql
+
 -- begin sql/30_functions/clock/queued_ttl.sql
 create or replace function dispatch.queued_ttl()
 returns interval
@@ -5706,6 +5889,425 @@ Errors: PD400 missing or all-zero argument, reason blank or too long; PD404 work
 not found.$doc$;
 -- end sql/30_functions/directory/set_runtime_offline.sql
 
+-- begin sql/30_functions/explain/_explain_claim.sql
+create or replace function dispatch._explain_claim(
+    p_workspace_id uuid,
+    p_issue_id uuid,
+    p_agent_id uuid,
+    p_run dispatch.run,
+    p_now timestamptz
+)
+returns setof dispatch.explanation
+language plpgsql
+stable
+parallel safe
+rows 10
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_active constant dispatch.run_status[] := array[
+        'dispatched', 'waiting_local_directory', 'running'
+    ]::dispatch.run_status[];
+    v_is_active constant boolean := coalesce(p_run.status = any(v_active), false);
+    v_agent record;
+    v_runtime record;
+    v_runtime_code dispatch.reason_code;
+    v_used bigint;
+    v_lane uuid;
+    v_last record;
+    v_place bigint;
+begin
+    select a.id, a.runtime_id, a.max_concurrent_runs
+    into v_agent
+    from dispatch.agent as a
+    where a.workspace_id = p_workspace_id and a.id = p_agent_id;
+    select t.id, t.status, t.last_seen_at, t.offline_reason
+    into v_runtime
+    from dispatch.runtime as t
+    where t.workspace_id = p_workspace_id
+        and t.id = coalesce(p_run.runtime_id, v_agent.runtime_id);
+    v_runtime_code := case
+        when v_runtime.id is null then 'agent_runtime_required'::dispatch.reason_code
+        when v_runtime.status = 'offline' and v_runtime.offline_reason = 'not_executable'
+            then 'runtime_unusable'
+        when cardinality(
+            dispatch._fresh_runtimes(p_workspace_id, array[v_runtime.id], p_now)
+        ) = 0 then 'runtime_offline'
+    end;
+    select count(*), (array_agg(r.id) filter (where r.lane = p_issue_id))[1]
+    into v_used, v_lane
+    from dispatch.run as r
+    where r.workspace_id = p_workspace_id
+        and r.agent_id = p_agent_id
+        and r.status in ('dispatched', 'waiting_local_directory', 'running');
+    v_place := case
+        when p_run.status = 'queued' then dispatch._queue_place(p_workspace_id, p_run)
+    end;
+    select r.id, r.status
+    into v_last
+    from dispatch.run_detail as d
+    inner join dispatch.run as r on r.workspace_id = p_workspace_id and r.id = d.run_id
+    where d.workspace_id = p_workspace_id and d.issue_id = p_issue_id
+    order by d.requested_at desc, d.run_id desc
+    limit 1;
+
+    return query
+    select
+        c.step, case when v_agent.id is not null then c.ok end,
+        case when v_agent.id is not null then c.code end,
+        case when v_agent.id is not null then jsonb_strip_nulls(c.detail) else '{}' end
+    from (
+        values
+            (
+                'runtime', v_runtime_code is null, v_runtime_code,
+                jsonb_build_object(
+                    'runtime_id', v_runtime.id, 'status', v_runtime.status,
+                    'last_seen_at', v_runtime.last_seen_at
+                )
+            ),
+            (
+                'capacity', v_is_active or v_used < v_agent.max_concurrent_runs, null,
+                jsonb_build_object(
+                    'active', v_used, 'max_concurrent_runs', v_agent.max_concurrent_runs
+                )
+            ),
+            (
+                'lane', v_is_active or v_lane is null, null,
+                jsonb_build_object('run_id', v_lane)
+            )
+    ) as c (step, ok, code, detail)
+    union all
+    select
+        'queue', v_is_active or coalesce(v_place = 1, false),
+        case
+            when p_run.status = 'deferred' then 'deferred'
+            when p_run.id is null then 'not_triggered'
+        end::dispatch.reason_code,
+        jsonb_strip_nulls(jsonb_build_object(
+            'run_id', coalesce(p_run.id, v_last.id), 'status',
+            coalesce(p_run.status, v_last.status), 'place', v_place, 'fire_at',
+            case when p_run.status = 'deferred' then p_run.fire_at end
+        ));
+end;
+$fn$;
+
+comment on function dispatch._explain_claim(
+    uuid, uuid, uuid, dispatch.run, timestamptz
+) is
+$doc$Explain what a claim at p_now has to go by: steps runtime, capacity, lane, queue.
+
+p_run is the run that stands for the issue and its agent, NULLs when none does; then the queue
+names the issue's last run. Waiting for capacity, for the lane or for an earlier run of the
+agent has no code.
+Errors: none.$doc$;
+-- end sql/30_functions/explain/_explain_claim.sql
+
+-- begin sql/30_functions/explain/_explain_gates.sql
+-- The gates are asked one by one, each by the function by which admission asks it. An allowance
+-- is asked for as if an agent had assigned, since people have none.
+create or replace function dispatch._explain_gates(
+    p_workspace_id uuid,
+    p_wake dispatch.wake,
+    p_run_id uuid,
+    p_now timestamptz
+)
+returns setof dispatch.explanation
+language plpgsql
+volatile
+parallel unsafe
+rows 10
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_wake dispatch.wake := p_wake;
+    v_codes dispatch.reason_code[];
+    v_paused constant dispatch.reason_code := dispatch._pause_verdict(p_workspace_id);
+    v_is_asked constant boolean := p_wake.agent_id is not null;
+    v_recent uuid;
+    v_old uuid;
+    v_allowance text;
+    v_count jsonb;
+begin
+    v_wake.skip := '{pause}';
+    v_codes[1] := (
+        select nullif(c.code, 'attribution_blocked')
+        from dispatch._gate_wakes(p_workspace_id, array[v_wake], p_now) as c
+    );
+    v_wake.skip := '{agent,pause}';
+    v_codes[2] := (
+        select c.code from dispatch._gate_wakes(p_workspace_id, array[v_wake], p_now) as c
+    );
+    v_wake.payload := v_wake.payload || '{"actor_type": "agent"}';
+    select nullif(a.reason, 'count_read_failed'), a.detail
+    into v_allowance, v_count
+    from dispatch._allowance_verdict(p_workspace_id, v_wake, p_now) as a;
+    if p_run_id is null then
+        v_recent := dispatch._find_duplicate(p_workspace_id, p_wake.idempotency_key, p_now);
+        select d.run_id
+        into v_old
+        from dispatch.run_detail as d
+        where d.workspace_id = p_workspace_id and d.idempotency_key = p_wake.idempotency_key;
+    else
+        v_codes := array[
+            case when v_codes[1] = 'agent_not_runnable' then v_codes[1] end, null
+        ];
+        v_allowance := null;
+    end if;
+
+    return query
+    select
+        g.step,
+        case when v_is_asked or g.step = 'pause' then g.code is null end,
+        case when v_is_asked or g.step = 'pause' then g.code::dispatch.reason_code end,
+        case when v_is_asked then jsonb_strip_nulls(g.detail) else '{}' end
+    from (
+        values
+            ('agent', v_codes[1]::text, jsonb_build_object('agent_id', p_wake.agent_id)),
+            ('attribution', v_codes[2]::text, '{}'),
+            ('pause', v_paused::text, '{}'),
+            (
+                'duplicate', case when v_recent is not null then 'duplicate_recent' end,
+                jsonb_build_object('run_id', v_recent)
+            ),
+            ('coalesce', null, '{}'),
+            ('pending_slot', null, jsonb_build_object('run_id', p_run_id)),
+            ('allowance', v_allowance, coalesce(v_count, '{}')),
+            (
+                'insert',
+                case when v_old is not null and v_recent is null then 'duplicate_key' end,
+                jsonb_build_object('run_id', coalesce(p_run_id, v_old))
+            )
+    ) as g (step, code, detail);
+end;
+$fn$;
+
+comment on function dispatch._explain_gates(uuid, dispatch.wake, uuid, timestamptz) is
+$doc$Explain what the gates of admission say at p_now to the wake of an issue's assignment, in
+their order.
+
+p_run_id is the run that stands for the issue and its agent, if one does: it has passed the
+gates, and only what a claim asks again can be in its way, the agent's status and the pause.
+Without an agent in the wake only the pause is asked.
+Errors: those of the gates' reads.$doc$;
+-- end sql/30_functions/explain/_explain_gates.sql
+
+-- begin sql/30_functions/explain/_explain_predicate.sql
+-- The write that is explained has no actor, so neither the invoke gate nor the rules about an
+-- acting agent are asked.
+create or replace function dispatch._explain_predicate(
+    p_workspace_id uuid,
+    p_issue dispatch.issue,
+    p_agent_id uuid,
+    p_target_why text,
+    p_is_standing boolean
+)
+returns setof dispatch.explanation
+language plpgsql
+stable
+parallel safe
+rows 10
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_will record;
+    v_has_target boolean;
+    v_status_why text;
+    v_target_why constant text := case when not p_is_standing then p_target_why end;
+begin
+    v_will := dispatch.will_enqueue_run(
+        p_workspace_id, p_issue, null, true, true, true, 'system', p_check_access => false
+    );
+    v_has_target := v_will.why is null
+        or v_will.why not in ('no_assignee', 'member_assignee');
+    v_status_why := case
+        when p_is_standing then null
+        when v_will.why = 'parked_in_backlog' then v_will.why
+        when p_issue.status in ('done', 'cancelled') then 'closed'
+    end;
+    return query
+    select
+        s.step, s.why is null,
+        case when s.why is not null then 'not_triggered'::dispatch.reason_code end,
+        jsonb_strip_nulls(s.detail || jsonb_build_object('why', s.why))
+    from (
+        values
+            (
+                'assignee', case when not v_has_target then v_will.why end,
+                jsonb_build_object(
+                    'assignee_type', p_issue.assignee_type, 'assignee_id', p_issue.assignee_id
+                )
+            ),
+            ('status', v_status_why, jsonb_build_object('status', p_issue.status))
+    ) as s (step, why, detail)
+    union all
+    select
+        'target', case when v_has_target then v_target_why is null end,
+        case when v_target_why is not null then 'not_triggered'::dispatch.reason_code end,
+        jsonb_strip_nulls(jsonb_build_object('agent_id', p_agent_id, 'why', v_target_why));
+end;
+$fn$;
+
+comment on function dispatch._explain_predicate(uuid, dispatch.issue, uuid, text, boolean) is
+$doc$Explain what the predicate says to an assignment of the issue as it stands: steps assignee,
+status, target.
+
+p_agent_id and p_target_why are what _run_target gives for its assignee. A closed issue is not
+ok, though a new assignment would start its run. p_is_standing: the run is there, so the status
+and the target are no longer in its way.
+Errors: none.$doc$;
+-- end sql/30_functions/explain/_explain_predicate.sql
+
+-- begin sql/30_functions/explain/_queue_place.sql
+create or replace function dispatch._queue_place(p_workspace_id uuid, p_run dispatch.run)
+returns bigint
+language plpgsql
+stable
+parallel safe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_place bigint;
+begin
+    select count(*)
+    into v_place
+    from dispatch.run as r
+    where r.workspace_id = p_workspace_id
+        and r.runtime_id = p_run.runtime_id
+        and r.agent_id = p_run.agent_id
+        and r.status = 'queued'
+        and (
+            r.priority > p_run.priority
+            or (
+                r.priority = p_run.priority
+                and (r.requested_at, r.id) <= (p_run.requested_at, p_run.id)
+            )
+        );
+    return v_place;
+end;
+$fn$;
+
+comment on function dispatch._queue_place(uuid, dispatch.run) is
+$doc$Give the place of a queued run among those of its agent on its runtime, from 1.
+
+Errors: none.$doc$;
+-- end sql/30_functions/explain/_queue_place.sql
+
+-- begin sql/30_functions/explain/_standing_pair_run.sql
+create or replace function dispatch._standing_pair_run(
+    p_workspace_id uuid,
+    p_issue_id uuid,
+    p_agent_id uuid
+)
+returns dispatch.run
+language plpgsql
+stable
+parallel safe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_run dispatch.run;
+begin
+    select
+        r.workspace_id, r.id, r.agent_id, r.runtime_id, r.issue_id, r.lane, r.status,
+        r.priority, r.claim_no, r.attempt, r.max_attempts, r.requested_at, r.fire_at,
+        r.dispatched_at, r.lease_expires_at, r.started_at, r.finished_at
+    into v_run
+    from dispatch.run_detail as d
+    inner join dispatch.run as r on r.workspace_id = p_workspace_id and r.id = d.run_id
+    where d.workspace_id = p_workspace_id
+        and d.issue_id = p_issue_id
+        and r.agent_id = p_agent_id
+        and r.status in (
+            'deferred', 'queued', 'dispatched', 'waiting_local_directory', 'running'
+        )
+    order by
+        r.status in ('deferred', 'queued'), r.status = 'deferred', r.requested_at, r.id
+    limit 1;
+    return v_run;
+end;
+$fn$;
+
+comment on function dispatch._standing_pair_run(uuid, uuid, uuid) is
+$doc$Give the run of an issue and an agent that has not ended: the active one, else the queued,
+else the deferred one that was asked for first. NULLs when there is none.
+
+Errors: none.$doc$;
+-- end sql/30_functions/explain/_standing_pair_run.sql
+
+-- begin sql/30_functions/explain/explain_issue.sql
+-- Locks nothing. The wake that is explained is that of the present assignment as the issue's
+-- creator would send it, since the issue does not keep who assigned it.
+create or replace function dispatch.explain_issue(p_workspace_id uuid, p_issue_id uuid)
+returns setof dispatch.explanation
+language plpgsql
+volatile
+parallel unsafe
+rows 20
+security definer
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_now constant timestamptz := dispatch.clock();
+    v_issue dispatch.issue;
+    v_agent uuid;
+    v_why text;
+    v_run dispatch.run;
+    v_wake dispatch.wake;
+begin
+    perform dispatch._require_workspace(p_workspace_id);
+    perform dispatch._check_ids(array['p_issue_id'], array[p_issue_id]);
+    select
+        i.workspace_id, i.id, i.number, i.title, i.status, i.priority, i.assignee_type,
+        i.assignee_id, i.assignment_generation, i.creator_type, i.creator_id, i.origin_type,
+        i.origin_id, i.parent_id, i.stage, i.created_at, i.updated_at
+    into v_issue
+    from dispatch.issue as i
+    where i.workspace_id = p_workspace_id and i.id = p_issue_id;
+    if not found then
+        perform dispatch._raise(
+            'PD404', 'issue not found', 'p_issue_id', 'name an issue of the workspace.'
+        );
+    end if;
+    if v_issue.assignee_type in ('agent', 'squad') then
+        select t.agent_id, t.why
+        into v_agent, v_why
+        from dispatch._run_target(
+            p_workspace_id, v_issue.assignee_type, v_issue.assignee_id
+        ) as t;
+        v_run := dispatch._standing_pair_run(p_workspace_id, p_issue_id, v_agent);
+    end if;
+    v_wake := dispatch._issue_wake(
+        v_issue, v_agent,
+        case when v_issue.assignee_type = 'squad' then v_issue.assignee_id end, 'assign',
+        v_issue.creator_type, v_issue.creator_id,
+        case when v_issue.origin_type = 'agent_create' then v_issue.origin_id end, null
+    );
+
+    return query
+    select e.step, e.ok, e.reason_code, e.detail
+    from dispatch._explain_predicate(
+        p_workspace_id, v_issue, v_agent, v_why, v_run.id is not null
+    ) as e;
+    return query
+    select e.step, e.ok, e.reason_code, e.detail
+    from dispatch._explain_gates(p_workspace_id, v_wake, v_run.id, v_now) as e;
+    return query
+    select e.step, e.ok, e.reason_code, e.detail
+    from dispatch._explain_claim(p_workspace_id, p_issue_id, v_agent, v_run, v_now) as e;
+end;
+$fn$;
+
+comment on function dispatch.explain_issue(uuid, uuid) is
+$doc$Explain why an issue is or is not being worked on, one row a step, in a wake's order.
+
+Steps: assignee, status and target (the predicate, its word as "why" in detail); agent,
+attribution, pause, duplicate, coalesce, pending_slot, allowance and insert (the gates of
+admission); runtime, capacity, lane and queue (what a claim goes by). The first that is not ok
+is what the issue waits for. ok is NULL when there is nothing to look at. The allowance is that
+of agents: people have none. Rule: issue-to-run 5.
+Errors: PD400 missing or all-zero argument; PD404 workspace or issue not found.$doc$;
+-- end sql/30_functions/explain/explain_issue.sql
+
 -- begin sql/30_functions/identity/resolve_issue.sql
 -- The identifier comes first: no text is both, since a uuid has more digits than an identifier
 -- may have. A text is cast only after its form was judged, so that no cast can fail.
@@ -5762,6 +6364,52 @@ reads. A foreign issue, another prefix and a malformed text are not found, alike
 all-zero uuid. Rule: issue-to-run 9.
 Errors: PD400 argument missing, PD404 issue not found.$doc$;
 -- end sql/30_functions/identity/resolve_issue.sql
+
+-- begin sql/30_functions/issues/_apply_changes.sql
+create or replace function dispatch._apply_changes(
+    p_issues dispatch.issue[],
+    p_title text,
+    p_status text,
+    p_priority text,
+    p_is_assigned boolean,
+    p_assignee_type text,
+    p_assignee_id uuid
+)
+returns dispatch.issue[]
+language plpgsql
+immutable
+parallel safe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_issues dispatch.issue[] := p_issues;
+    v_issue dispatch.issue;
+begin
+    for v_i in 1..cardinality(p_issues) loop
+        v_issue := p_issues[v_i];
+        v_issue.title := coalesce(p_title, v_issue.title);
+        v_issue.status := coalesce(p_status, v_issue.status);
+        v_issue.priority := coalesce(p_priority, v_issue.priority);
+        if p_is_assigned then
+            v_issue.assignee_type := p_assignee_type;
+            v_issue.assignee_id := p_assignee_id;
+            v_issue.assignment_generation := v_issue.assignment_generation + 1;
+        end if;
+        v_issues[v_i] := v_issue;
+    end loop;
+    return v_issues;
+end;
+$fn$;
+
+comment on function dispatch._apply_changes(
+    dispatch.issue[], text, text, text, boolean, text, uuid
+) is
+$doc$Give issues as they are once changes are written, in the same order, and write nothing.
+
+A NULL field is not written; p_is_assigned tells that the assignee is. A written assignee counts
+as an assignment even when it is the same one: the generation grows.
+Errors: none.$doc$;
+-- end sql/30_functions/issues/_apply_changes.sql
 
 -- begin sql/30_functions/issues/_assignee_refusal.sql
 -- The invoke gate comes first, so that the answer for an archived agent tells nothing to whom
@@ -6160,6 +6808,71 @@ $doc$Take the next issue number of a workspace.
 Errors: PD404 the workspace was deleted meanwhile.$doc$;
 -- end sql/30_functions/issues/_next_issue_number.sql
 
+-- begin sql/30_functions/issues/_passed_assignees.sql
+-- An agent and a squad may have one id: then both must pass.
+create or replace function dispatch._passed_assignees(
+    p_workspace_id uuid,
+    p_issues dispatch.issue[],
+    p_actor_type text,
+    p_originator_id uuid
+)
+returns uuid[]
+language plpgsql
+stable
+parallel safe
+set search_path = pg_catalog, pg_temp
+as $fn$
+begin
+    return array(
+        select s.assignee_id
+        from (
+            select distinct i.assignee_type, i.assignee_id
+            from unnest(p_issues) as i
+            where i.assignee_type in ('agent', 'squad')
+        ) as s
+        group by s.assignee_id
+        having bool_and(
+            dispatch._assignee_refusal(
+                p_workspace_id, 'p_issue_ids', s.assignee_type, s.assignee_id, p_actor_type,
+                p_originator_id
+            ) is distinct from 'invocation_not_allowed'
+        )
+    );
+end;
+$fn$;
+
+comment on function dispatch._passed_assignees(uuid, dispatch.issue[], text, uuid) is
+$doc$Give those assignees of issues, agents and squads, that the human at the top of the chain
+may invoke.
+
+Errors: none.$doc$;
+-- end sql/30_functions/issues/_passed_assignees.sql
+
+-- begin sql/30_functions/issues/_preview_rows.sql
+create or replace function dispatch._preview_rows(
+    p_issue_ids uuid[],
+    p_decisions dispatch.decision[]
+)
+returns setof dispatch.preview
+language sql
+immutable
+parallel safe
+rows 10
+as $fn$
+select
+    p.issue_id, p.agent_id, p.source, p.outcome = 'queued', p.outcome, p.reason_code, p.detail
+from rows from (unnest(p_issue_ids), unnest(p_decisions)) with ordinality as p (
+    issue_id, outcome, reason_code, run_id, agent_id, source, detail, place
+)
+order by p.place;
+$fn$;
+
+comment on function dispatch._preview_rows(uuid[], dispatch.decision[]) is
+$doc$Join issues with what a write would make of their wakes, in the order given.
+
+Errors: none.$doc$;
+-- end sql/30_functions/issues/_preview_rows.sql
+
 -- begin sql/30_functions/issues/_priority_rank.sql
 create or replace function dispatch._priority_rank(p_priority text)
 returns integer
@@ -6339,20 +7052,14 @@ parallel unsafe
 set search_path = pg_catalog, pg_temp
 as $fn$
 declare
-    v_issues dispatch.issue[] := p_issues;
+    v_issues dispatch.issue[] := dispatch._apply_changes(
+        p_issues, p_title, p_status, p_priority, p_is_assigned, p_assignee_type, p_assignee_id
+    );
     v_issue dispatch.issue;
     v_changed uuid[] := '{}'::uuid[];
 begin
     for v_i in 1..cardinality(p_issues) loop
-        v_issue := p_issues[v_i];
-        v_issue.title := coalesce(p_title, v_issue.title);
-        v_issue.status := coalesce(p_status, v_issue.status);
-        v_issue.priority := coalesce(p_priority, v_issue.priority);
-        if p_is_assigned then
-            v_issue.assignee_type := p_assignee_type;
-            v_issue.assignee_id := p_assignee_id;
-            v_issue.assignment_generation := v_issue.assignment_generation + 1;
-        end if;
+        v_issue := v_issues[v_i];
         if v_issue is distinct from p_issues[v_i] then
             v_issue.updated_at := p_now;
             v_issues[v_i] := v_issue;
@@ -6390,7 +7097,9 @@ Errors: none.$doc$;
 
 -- begin sql/30_functions/issues/_wake_issues.sql
 -- The tail of every write to issues. All wakes of a batch go to admission in one call, so that
--- its locks are taken in order and its statements are set-based.
+-- its locks are taken in order and its statements are set-based. A preview goes the same way,
+-- so that it cannot say otherwise than the write: only that the predicate asks the invoke gate,
+-- but for the assignees that have passed it, and that the wakes are judged, not admitted.
 create or replace function dispatch._wake_issues(
     p_workspace_id uuid,
     p_issues dispatch.issue[],
@@ -6401,7 +7110,8 @@ create or replace function dispatch._wake_issues(
     p_actor_id uuid,
     p_acting_run_id uuid,
     p_handoff_note text,
-    p_suppress_run boolean
+    p_suppress_run boolean,
+    p_passed_ids uuid[] default null
 )
 returns dispatch.decision[]
 language plpgsql
@@ -6429,7 +7139,7 @@ begin
         from dispatch.will_enqueue_run(
             p_workspace_id, v_issue, v_before.status, p_is_create, p_assignee_changed,
             v_issue.status is distinct from v_before.status, p_actor_type, p_actor_id,
-            p_acting_run_id, false
+            p_acting_run_id, coalesce(not v_issue.assignee_id = any(p_passed_ids), false)
         ) as w;
         if v_will.will_run and not p_suppress_run then
             v_count := v_count + 1;
@@ -6446,7 +7156,13 @@ begin
         end if;
     end loop;
     if v_count > 0 then
-        v_admitted := array(select d from dispatch._admit_wakes(p_workspace_id, v_wakes) as d);
+        if p_passed_ids is not null then
+            v_admitted := dispatch._preview_wakes(p_workspace_id, v_wakes);
+        else
+            v_admitted := array(
+                select d from dispatch._admit_wakes(p_workspace_id, v_wakes) as d
+            );
+        end if;
         for v_i in 1..v_count loop
             v_decisions[v_places[v_i]] := v_admitted[v_i];
         end loop;
@@ -6456,13 +7172,16 @@ end;
 $fn$;
 
 comment on function dispatch._wake_issues(
-    uuid, dispatch.issue[], dispatch.issue[], boolean, boolean, text, uuid, uuid, text, boolean
+    uuid, dispatch.issue[], dispatch.issue[], boolean, boolean, text, uuid, uuid, text,
+    boolean, uuid[]
 ) is
 $doc$Ask the predicate about each written issue and take the wakes through admission.
 
 p_issues are the rows after the write, p_before the same rows before it, NULLs for a creation.
 Returns one decision an issue in the same order: none with the predicate's word (suppressed when
-only p_suppress_run keeps the run from starting), or what admission decided.
+only p_suppress_run keeps the run from starting), or what admission decided. p_passed_ids given:
+a preview, which answers with what it would decide and writes nothing; the ids are those of
+assignees that the actor is known to be allowed.
 Errors: as _admit_wakes.$doc$;
 -- end sql/30_functions/issues/_wake_issues.sql
 
@@ -6726,6 +7445,188 @@ their issue; its children lose their parent. Rule: issue-to-run 3.
 Errors: PD400 missing or all-zero argument; PD403 wrong actor; PD404 workspace or issue not
 found.$doc$;
 -- end sql/30_functions/issues/delete_issue.sql
+
+-- begin sql/30_functions/issues/preview_create.sql
+-- Locks nothing. The candidate issue has an id that nobody else has, so that no key, no slot
+-- and no allowance is taken yet.
+create or replace function dispatch.preview_create(
+    p_workspace_id uuid,
+    p_changes jsonb,
+    p_actor_type text,
+    p_actor_id uuid default null,
+    p_acting_run_id uuid default null
+)
+returns setof dispatch.preview
+language plpgsql
+volatile
+parallel unsafe
+rows 1
+security definer
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_change record;
+    v_originator uuid;
+    v_refusal dispatch.reason_code;
+    v_issue dispatch.issue;
+    v_decisions dispatch.decision[];
+begin
+    perform dispatch._check_ids(array['p_workspace_id'], array[p_workspace_id]);
+    select c.status, c.priority, c.assignee_type, c.assignee_id
+    into v_change
+    from dispatch._read_changes(p_changes) as c;
+    perform dispatch._require_workspace(p_workspace_id);
+    v_originator := dispatch._resolve_actor(
+        p_workspace_id, p_actor_type, p_actor_id, p_acting_run_id
+    );
+    v_refusal := dispatch._assignee_refusal(
+        p_workspace_id, 'p_changes.assignee', v_change.assignee_type, v_change.assignee_id,
+        p_actor_type, v_originator
+    );
+    if v_refusal is not null then
+        v_decisions := array[
+            row('blocked', v_refusal, null, null, null, null)::dispatch.decision
+        ];
+    else
+        v_issue.workspace_id := p_workspace_id;
+        v_issue.id := dispatch._uuid_v7(dispatch._uuid_tick());
+        v_issue.status := coalesce(v_change.status, 'todo');
+        v_issue.priority := coalesce(v_change.priority, 'none');
+        v_issue.assignee_type := v_change.assignee_type;
+        v_issue.assignee_id := v_change.assignee_id;
+        v_issue.assignment_generation := num_nonnulls(v_change.assignee_id)::bigint;
+        v_decisions := dispatch._wake_issues(
+            p_workspace_id, array[v_issue], array[null::dispatch.issue], true,
+            v_change.assignee_id is not null, p_actor_type, p_actor_id, p_acting_run_id, null,
+            false, array[v_change.assignee_id]
+        );
+    end if;
+    return query
+    select
+        r.issue_id, r.agent_id, r.source, r.will_run, r.outcome, r.reason_code, r.detail
+    from dispatch._preview_rows(array[null::uuid], v_decisions) as r;
+end;
+$fn$;
+
+comment on function dispatch.preview_create(uuid, jsonb, text, uuid, uuid) is
+$doc$Tell what creating an issue would start, and write nothing: one row, without an issue id.
+
+p_changes: the issue to be, an object with any of title, status (todo when left out), priority
+(none) and assignee, as update_issue has it. outcome and reason_code are what create_issue would
+answer, over all gates; will_run is outcome = queued. An assignee that create_issue would refuse
+is blocked (invocation_not_allowed or target_unavailable), and no agent is named. Rule:
+issue-to-run 3.
+Errors: PD400 malformed argument, assignee no member; PD403 wrong actor; PD404 workspace not
+found.$doc$;
+-- end sql/30_functions/issues/preview_create.sql
+
+-- begin sql/30_functions/issues/preview_update.sql
+-- Locks nothing: what other sessions write meanwhile may still change the answer. The plans are
+-- generic, as those of the write.
+create or replace function dispatch.preview_update(
+    p_workspace_id uuid,
+    p_issue_ids uuid[],
+    p_changes jsonb,
+    p_actor_type text,
+    p_actor_id uuid default null,
+    p_acting_run_id uuid default null
+)
+returns setof dispatch.preview
+language plpgsql
+volatile
+parallel unsafe
+rows 10
+security definer
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+as $fn$
+declare
+    v_change record;
+    v_originator uuid;
+    v_refusal dispatch.reason_code;
+    v_old dispatch.issue[];
+    v_passed uuid[];
+    v_decisions dispatch.decision[];
+begin
+    perform dispatch._check_ids(array['p_workspace_id'], array[p_workspace_id]);
+    if p_issue_ids is null or array_position(p_issue_ids, null) is not null then
+        perform dispatch._raise(
+            'PD400', 'argument missing', 'p_issue_ids', 'give ids, none of them NULL.'
+        );
+    elsif cardinality(p_issue_ids) > dispatch.preview_limit() then
+        perform dispatch._raise(
+            'PD400', 'preview too long', 'p_issue_ids',
+            format('at most %s ids.', dispatch.preview_limit())
+        );
+    end if;
+    select c.title, c.status, c.priority, c.is_assigned, c.assignee_type, c.assignee_id
+    into v_change
+    from dispatch._read_changes(p_changes) as c;
+    perform dispatch._require_workspace(p_workspace_id);
+    v_originator := dispatch._resolve_actor(
+        p_workspace_id, p_actor_type, p_actor_id, p_acting_run_id
+    );
+    if v_change.is_assigned then
+        v_refusal := dispatch._assignee_refusal(
+            p_workspace_id, 'p_changes.assignee', v_change.assignee_type, v_change.assignee_id,
+            p_actor_type, v_originator
+        );
+    end if;
+    v_old := array(
+        select i
+        from (
+            select u.id, min(u.place) as place
+            from unnest(p_issue_ids) with ordinality as u (id, place)
+            group by u.id
+        ) as g
+        inner join dispatch.issue as i on i.workspace_id = p_workspace_id and i.id = g.id
+        where i.workspace_id = p_workspace_id
+        order by g.place
+    );
+    if v_refusal is not null then
+        v_decisions := array_fill(
+            row('blocked', v_refusal, null, null, null, null)::dispatch.decision,
+            array[cardinality(v_old)]
+        );
+    else
+        v_passed := case
+            when v_change.is_assigned then array[v_change.assignee_id]
+            else dispatch._passed_assignees(
+                p_workspace_id, v_old, p_actor_type, v_originator
+            )
+        end;
+        v_decisions := dispatch._wake_issues(
+            p_workspace_id,
+            dispatch._apply_changes(
+                v_old, v_change.title, v_change.status, v_change.priority,
+                v_change.is_assigned, v_change.assignee_type, v_change.assignee_id
+            ),
+            v_old, false, v_change.is_assigned, p_actor_type, p_actor_id, p_acting_run_id,
+            null, false, v_passed
+        );
+    end if;
+    return query
+    select
+        r.issue_id, r.agent_id, r.source, r.will_run, r.outcome, r.reason_code, r.detail
+    from dispatch._preview_rows(
+        array(select o.id from unnest(v_old) with ordinality as o order by o.ordinality),
+        v_decisions
+    ) as r;
+end;
+$fn$;
+
+comment on function dispatch.preview_update(uuid, uuid[], jsonb, text, uuid, uuid) is
+$doc$Tell what a change of issues would start, and write nothing: one row for each distinct id
+that is found, in the order given.
+
+p_issue_ids: at most 500; unknown and foreign ids have no row. p_changes: as update_issue has
+them. outcome and reason_code are what the write would answer, over all gates; will_run is
+outcome = queued. A promotion of an agent that the actor may not invoke is none/not_triggered
+with "why": "not_invocable". An assignee that the write would refuse is blocked in each row
+(invocation_not_allowed or target_unavailable), and no agent is named. Rule: issue-to-run 3.
+Errors: PD400 malformed argument, more than 500 ids, assignee no member; PD403 wrong actor;
+PD404 workspace not found.$doc$;
+-- end sql/30_functions/issues/preview_update.sql
 
 -- begin sql/30_functions/issues/update_issue.sql
 -- Locks: the issue, then what admission locks (agents, runs).
@@ -8559,20 +9460,27 @@ parallel unsafe
 set search_path = pg_catalog, pg_temp
 as $fn$
 declare
+    v_workspace uuid;
+    v_running uuid[] := '{}'::uuid[];
     v_share record;
     v_done integer := 0;
 begin
+    for v_workspace in
+        select distinct o.workspace_id
+        from dispatch.deferred_assignment as o
+        where o.resolved_at is null
+        order by o.workspace_id
+    loop
+        if not dispatch._workspace_is_paused(v_workspace) then
+            v_running := v_running || v_workspace;
+        end if;
+    end loop;
     for v_share in
         select q.workspace_id, count(*)::integer as records
         from (
             select o.workspace_id
             from dispatch.deferred_assignment as o
-            where o.resolved_at is null
-                and not exists (
-                    select
-                    from dispatch.workspace_pause as p
-                    where p.workspace_id = o.workspace_id and p.released_at is null
-                )
+            where o.workspace_id = any(v_running) and o.resolved_at is null
             order by o.created_at, o.issue_id
             limit p_max
         ) as q
@@ -11575,6 +12483,8 @@ grant usage on type
     dispatch.reason_code,
     dispatch.decision,
     dispatch.issue_write,
+    dispatch.preview,
+    dispatch.explanation,
     dispatch.transition,
     dispatch.claimed_run
 to dispatch_service, dispatch_worker, dispatch_operator, dispatch_reader;
@@ -11605,6 +12515,7 @@ grant execute on function
     dispatch.name_limit,
     dispatch.occurrence_lateness,
     dispatch.prepare_lease,
+    dispatch.preview_limit,
     dispatch.queued_ttl,
     dispatch.reason_limit,
     dispatch.reconnect_grace,
@@ -11646,10 +12557,16 @@ grant execute on function
     dispatch.update_issue,
     dispatch.update_issues,
     dispatch.delete_issue,
+    dispatch.preview_create,
+    dispatch.preview_update,
     dispatch.queue_wake,
     dispatch.queue_wakes
 to dispatch_service;
-grant execute on function dispatch.resolve_issue to dispatch_service, dispatch_operator;
+-- Who may read why an issue stands still must be able to name it.
+grant execute on function
+    dispatch.resolve_issue,
+    dispatch.explain_issue
+to dispatch_service, dispatch_operator, dispatch_reader;
 grant execute on function dispatch.read_payload to dispatch_service, dispatch_worker;
 
 -- Claims and reports.

@@ -1,5 +1,5 @@
 begin;
-select plan(39);
+select plan(44);
 create function pg_temp.id(p_number integer) returns uuid language sql as $fn$
 select dispatch_test.id(p_number);
 $fn$;
@@ -67,14 +67,16 @@ from (
         (5, 'user', 19, 'no member', 32, 'open to the workspace', false),
         (6, 'user', 12, 'X', 33, 'open to X', true),
         (7, 'user', 13, 'another member', 33, 'open to X', false),
-        (8, 'user', 12, 'in the team', 34, 'open to a team', false),
+        (8, 'user', 12, 'in the team', 34, 'open to a team', true),
+        (9, 'user', 13, 'another member', 34, 'open to a team', false),
 
         (11, 'agent', 13, 'for another member', 31, 'private', false),
         (12, 'agent', 11, 'for the owner', 31, 'private', true),
         (13, 'agent', 13, 'for another member', 32, 'open to the workspace', true),
         (14, 'agent', 12, 'for X', 33, 'open to X', true),
         (15, 'agent', 13, 'for another member', 33, 'open to X', false),
-        (16, 'agent', 12, 'for one in the team', 34, 'open to a team', false),
+        (16, 'agent', 12, 'for one in the team', 34, 'open to a team', true),
+        (17, 'agent', 13, 'for another member', 34, 'open to a team', false),
 
         (21, 'agent', null, 'for nobody, of the same owner', 31, 'private', false),
         (22, 'agent', null, 'for nobody', 32, 'open to the workspace', true),
@@ -86,7 +88,8 @@ from (
         (33, 'system', 13, 'for another member', 32, 'open to the workspace', true),
         (34, 'system', 12, 'for X', 33, 'open to X', true),
         (35, 'system', 13, 'for another member', 33, 'open to X', false),
-        (36, 'system', 12, 'for one in the team', 34, 'open to a team', false),
+        (36, 'system', 12, 'for one in the team', 34, 'open to a team', true),
+        (37, 'system', 13, 'for another member', 34, 'open to a team', false),
 
         (41, 'system', null, 'for nobody', 31, 'private', false),
         (42, 'system', null, 'for nobody', 32, 'open to the workspace', true),
@@ -106,6 +109,10 @@ order by t.n;
 select is(
     pg_temp.may(32, 'user', 19, 2), false, 'an agent of another workspace is not there'
 );
+select dispatch.remove_team_member(pg_temp.id(1), pg_temp.id(21), pg_temp.id(12));
+select is(pg_temp.may(34, 'user', 12), false, 'who has left the team may not');
+select dispatch.put_team_member(pg_temp.id(1), pg_temp.id(21), pg_temp.id(13));
+select is(pg_temp.may(34, 'user', 13), true, 'who has come into the team may');
 select dispatch.put_agent(
     pg_temp.id(1), pg_temp.id(32), 'closed', pg_temp.id(11), p_permission => 'private'
 );

@@ -1,5 +1,5 @@
 begin;
-select plan(19);
+select plan(20);
 
 select is(dispatch.allowance_limit(), 5, 'N');
 select is(dispatch.allowance_window(), interval '10 minutes', 'W');
@@ -17,6 +17,7 @@ select is(dispatch.occurrence_lateness(), interval '5 minutes', 'an occurrence m
 select is(dispatch.run_retention(), interval '2160 hours', 'an ended run is kept');
 select is(dispatch.gate_event_retention(), interval '720 hours', 'a gate event is kept');
 select is(dispatch.claim_batch_limit(), 256, 'one claim returns at most');
+select is(dispatch.preview_limit(), 500, 'one preview takes at most');
 select is(dispatch.wake_channel(), 'dispatch_wake', 'the channel of wakes');
 
 -- A day is not always 24 hours: a window counted in days would change with the time zone.

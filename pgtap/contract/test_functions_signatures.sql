@@ -84,7 +84,16 @@ values
         'SETOF dispatch.issue_write'
     ),
     ('delete_issue', 'p_workspace_id uuid, p_issue_id uuid, $actor', 'integer'),
+    (
+        'preview_create', 'p_workspace_id uuid, p_changes jsonb, $actor',
+        'SETOF dispatch.preview'
+    ),
+    (
+        'preview_update', 'p_workspace_id uuid, p_issue_ids uuid[], p_changes jsonb, $actor',
+        'SETOF dispatch.preview'
+    ),
     ('resolve_issue', 'p_workspace_id uuid, p_reference text', 'uuid'),
+    ('explain_issue', 'p_workspace_id uuid, p_issue_id uuid', 'SETOF dispatch.explanation'),
     (
         'queue_wake',
         'p_workspace_id uuid, p_agent_id uuid, p_reason text, [p_payload jsonb], '

@@ -1,5 +1,5 @@
 begin;
-select plan(8);
+select plan(9);
 
 create function pg_temp.columns_of(p_name text)
 returns text
@@ -30,6 +30,11 @@ select matches(
     '^issue_id uuid, agent_id uuid, source text, will_run boolean, outcome dispatch.outcome, '
     'reason_code dispatch.reason_code, detail jsonb',
     'a preview'
+);
+select matches(
+    pg_temp.columns_of('dispatch.explanation'),
+    '^step text, ok boolean, reason_code dispatch.reason_code, detail jsonb',
+    'a step that is explained'
 );
 select matches(
     pg_temp.columns_of('dispatch.transition'),

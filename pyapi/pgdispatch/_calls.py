@@ -21,11 +21,13 @@ from pgdispatch._arguments import Argument
 from pgdispatch.types import (
     ClaimedRun,
     Decision,
+    Explanation,
     GateCounter,
     Id,
     IssueWrite,
     Json,
     Label,
+    Preview,
     QueueDepth,
     Swept,
     Ticked,
@@ -94,6 +96,8 @@ def _label(hint: object) -> type[Label] | None:
 
 _DECISION = Shape(Decision)
 _ISSUE_WRITE = Shape(IssueWrite)
+_PREVIEW = Shape(Preview)
+_EXPLANATION = Shape(Explanation)
 _TRANSITION = Shape(Transition)
 _CLAIMED_RUN = Shape(ClaimedRun)
 _QUEUE_DEPTH = Shape(QueueDepth)
@@ -521,6 +525,52 @@ def delete_issue(
         "delete_issue",
         _workspace(workspace_id),
         arg.required_id("issue_id", issue_id),
+        *_actor(actor_type, actor_id, acting_run_id),
+    )
+
+
+def preview_create(
+    workspace_id: Id,
+    changes: Mapping[str, object],
+    actor_type: str,
+    actor_id: Id | None = None,
+    acting_run_id: Id | None = None,
+) -> Call[list[Preview]]:
+    """Tell what creating an issue would start, and write nothing: one row, without an issue id.
+
+    `changes` describes the issue to be, as those of `update_issue`. An assignee that
+    `create_issue` would refuse is `blocked`.
+    """
+    return _rows(
+        _PREVIEW,
+        _PREVIEW.all,
+        "preview_create",
+        _workspace(workspace_id),
+        arg.changes("changes", changes),
+        *_actor(actor_type, actor_id, acting_run_id),
+    )
+
+
+def preview_update(
+    workspace_id: Id,
+    issue_ids: Iterable[Id],
+    changes: Mapping[str, object],
+    actor_type: str,
+    actor_id: Id | None = None,
+    acting_run_id: Id | None = None,
+) -> Call[list[Preview]]:
+    """Tell what a change of issues would start, and write nothing: one row for each distinct id
+    that is found, in the order given.
+
+    At most 500 ids. An assignee that the write would refuse is `blocked` in each row.
+    """
+    return _rows(
+        _PREVIEW,
+        _PREVIEW.all,
+        "preview_update",
+        _workspace(workspace_id),
+        arg.ids("issue_ids", issue_ids),
+        arg.changes("changes", changes),
         *_actor(actor_type, actor_id, acting_run_id),
     )
 
@@ -993,6 +1043,20 @@ def resume_workspace(
 # Reading
 
 
+def explain_issue(workspace_id: Id, issue_id: Id) -> Call[list[Explanation]]:
+    """Explain why an issue is or is not being worked on, one row a step, in a wake's order.
+
+    The first step that is not ok is what the issue waits for.
+    """
+    return _rows(
+        _EXPLANATION,
+        _EXPLANATION.all,
+        "explain_issue",
+        _workspace(workspace_id),
+        arg.required_id("issue_id", issue_id),
+    )
+
+
 def queue_depth(workspace_id: Id, agent_id: Id | None = None) -> Call[list[QueueDepth]]:
     """Count the runs of a workspace, or of one of its agents, by agent and status."""
     args = (_workspace(workspace_id), arg.optional_id("agent_id", agent_id))
@@ -1104,6 +1168,11 @@ def name_limit() -> Call[int]:
 def occurrence_lateness() -> Call[dt.timedelta]:
     """Give how late a planned instant may still fire."""
     return _scalar(dt.timedelta, "occurrence_lateness")
+
+
+def preview_limit() -> Call[int]:
+    """Give the largest number of issues in one preview."""
+    return _scalar(int, "preview_limit")
 
 
 def prepare_lease() -> Call[dt.timedelta]:

@@ -196,6 +196,8 @@ class AsyncDispatch:
     update_issue = _method(_calls.update_issue)
     update_issues = _method(_calls.update_issues)
     delete_issue = _method(_calls.delete_issue)
+    preview_create = _method(_calls.preview_create)
+    preview_update = _method(_calls.preview_update)
     resolve_issue = _method(_calls.resolve_issue)
 
     # Wakes
@@ -231,6 +233,7 @@ class AsyncDispatch:
     resume_workspace = _method(_calls.resume_workspace)
 
     # Reading
+    explain_issue = _method(_calls.explain_issue)
     queue_depth = _method(_calls.queue_depth)
     gate_counters = _method(_calls.gate_counters)
     clock = _method(_calls.clock)
@@ -251,6 +254,7 @@ class AsyncDispatch:
     max_lease = _method(_calls.max_lease)
     name_limit = _method(_calls.name_limit)
     occurrence_lateness = _method(_calls.occurrence_lateness)
+    preview_limit = _method(_calls.preview_limit)
     prepare_lease = _method(_calls.prepare_lease)
     queued_ttl = _method(_calls.queued_ttl)
     reason_limit = _method(_calls.reason_limit)

@@ -195,6 +195,8 @@ class Dispatch:
     update_issue = _method(_calls.update_issue)
     update_issues = _method(_calls.update_issues)
     delete_issue = _method(_calls.delete_issue)
+    preview_create = _method(_calls.preview_create)
+    preview_update = _method(_calls.preview_update)
     resolve_issue = _method(_calls.resolve_issue)
 
     # Wakes
@@ -230,6 +232,7 @@ class Dispatch:
     resume_workspace = _method(_calls.resume_workspace)
 
     # Reading
+    explain_issue = _method(_calls.explain_issue)
     queue_depth = _method(_calls.queue_depth)
     gate_counters = _method(_calls.gate_counters)
     clock = _method(_calls.clock)
@@ -250,6 +253,7 @@ class Dispatch:
     max_lease = _method(_calls.max_lease)
     name_limit = _method(_calls.name_limit)
     occurrence_lateness = _method(_calls.occurrence_lateness)
+    preview_limit = _method(_calls.preview_limit)
     prepare_lease = _method(_calls.prepare_lease)
     queued_ttl = _method(_calls.queued_ttl)
     reason_limit = _method(_calls.reason_limit)

@@ -150,6 +150,33 @@ class IssueWrite:
 
 
 @dataclass(frozen=True, slots=True)
+class Preview:
+    """What a write to one issue would answer. `issue_id` is None for one to be created."""
+
+    issue_id: uuid.UUID | None
+    agent_id: uuid.UUID | None
+    source: str | None
+    will_run: bool
+    outcome: Outcome
+    reason_code: ReasonCode
+    detail: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """One step on the way from an issue to its run.
+
+    `ok` is None when the step has nothing to look at. `reason_code` says why it is not ok, None
+    where the run only waits for its turn.
+    """
+
+    step: str
+    ok: bool | None
+    reason_code: ReasonCode | None
+    detail: Json
+
+
+@dataclass(frozen=True, slots=True)
 class Transition:
     """The answer to a report about a run.
 

@@ -74,6 +74,8 @@ grant usage on type
     dispatch.reason_code,
     dispatch.decision,
     dispatch.issue_write,
+    dispatch.preview,
+    dispatch.explanation,
     dispatch.transition,
     dispatch.claimed_run
 to dispatch_service, dispatch_worker, dispatch_operator, dispatch_reader;
@@ -104,6 +106,7 @@ grant execute on function
     dispatch.name_limit,
     dispatch.occurrence_lateness,
     dispatch.prepare_lease,
+    dispatch.preview_limit,
     dispatch.queued_ttl,
     dispatch.reason_limit,
     dispatch.reconnect_grace,
@@ -145,10 +148,16 @@ grant execute on function
     dispatch.update_issue,
     dispatch.update_issues,
     dispatch.delete_issue,
+    dispatch.preview_create,
+    dispatch.preview_update,
     dispatch.queue_wake,
     dispatch.queue_wakes
 to dispatch_service;
-grant execute on function dispatch.resolve_issue to dispatch_service, dispatch_operator;
+-- Who may read why an issue stands still must be able to name it.
+grant execute on function
+    dispatch.resolve_issue,
+    dispatch.explain_issue
+to dispatch_service, dispatch_operator, dispatch_reader;
 grant execute on function dispatch.read_payload to dispatch_service, dispatch_worker;
 
 -- Claims and reports.

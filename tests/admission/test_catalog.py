@@ -17,7 +17,7 @@ CONSTANTS = {
     "coalesce_window": timedelta(seconds=5),
 }
 #: Numbers of other rules that happen to be equal.
-UNRELATED = {"max_lease"}
+UNRELATED = {"max_lease", "_retry_delay"}
 
 
 @pytest.fixture
@@ -82,7 +82,11 @@ def test_the_client_repeats_no_number_of_a_gate() -> None:
     [
         # The count alone looks for runs by task; the others read the wake in hand.
         (r"hashtextextended\(", {"_allowance_count"}),
-        (r"(?<!delete )\bfrom\s+dispatch\.workspace_pause\b", {"_workspace_is_paused"}),
+        # The one asks whether a pause lasts, the other when the last one ended.
+        (
+            r"(?<!delete )\bfrom\s+dispatch\.workspace_pause\b",
+            {"_workspace_is_paused", "_resumed_since"},
+        ),
         (r"\bdispatch\.duplicate_window\(\)", {"_find_duplicate"}),
         (r"\bdispatch\.coalesce_window\(\)", {"_may_coalesce"}),
         (r"\bdispatch\.allowance_window\(\)", {"_allowance_count"}),

@@ -124,7 +124,7 @@ def test_every_command_and_role_named_exists(catalog_db: Database) -> None:
     commands = set(re.findall(r"^pgdispatch (\w+)", text, re.M)) | set(
         re.findall(r"`pgdispatch (\w+)", text)
     )
-    assert commands == {"migrate"}
+    assert commands == {"explain", "migrate", "sweep", "tick"}
     for name in commands:
         assert CliRunner().invoke(main, [name, "--help"]).exit_code == 0
     roles = set(re.findall(r"`(dispatch_(?!meta)\w+)`", text))

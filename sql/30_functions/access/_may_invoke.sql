@@ -45,6 +45,15 @@ begin
                     )
                 )
                 or (g.target_type = 'member' and g.target_id = p_effective_user_id)
+                or (
+                    g.target_type = 'team'
+                    and exists (
+                        select from dispatch.team_member as t
+                        where t.workspace_id = p_workspace_id
+                            and t.team_id = g.target_id
+                            and t.user_id = p_effective_user_id
+                    )
+                )
             )
     );
 end;

@@ -48,8 +48,8 @@ $doc$Tell whether an actor may start an agent.
 
 A user is judged by themselves, an agent or the system by the originator: that of the acting
 run, else p_originator_id. The owner may; with permission public_to also those whom a grant
-names: a workspace grant admits members, agents and the system, a member grant that member.
-Roles grant nothing. An unknown or foreign agent is false like a private one. Rule: issue-to-run
-6.
+names: a workspace grant admits members, agents and the system, a member grant that member, a
+team grant whoever is in the team. Roles grant nothing. An unknown or foreign agent is false
+like a private one. Rule: issue-to-run 6.
 Errors: PD400 missing, unknown or all-zero argument; PD403 (DETAIL attribution_blocked) the
 acting run is not an active run of the acting agent.$doc$;

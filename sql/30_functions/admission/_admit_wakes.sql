@@ -26,14 +26,7 @@ begin
         select c from dispatch._gate_wakes(p_workspace_id, p_wakes, v_now) as c
     );
     v_rulings := array(
-        select row(
-            c.ord,
-            row(
-                'blocked', c.code, null,
-                case when c.code <> 'invocation_not_allowed' then (c.wake).agent_id end,
-                (c.wake).source, null
-            )::dispatch.decision
-        )::dispatch._ruling
+        select row(c.ord, dispatch._blocked_decision(c.wake, c.code))::dispatch._ruling
         from unnest(v_candidates) as c
         where c.code is not null
     );

@@ -18,20 +18,14 @@ parallel unsafe
 set search_path = pg_catalog, pg_temp
 as $fn$
 declare
-    v_issues dispatch.issue[] := p_issues;
+    v_issues dispatch.issue[] := dispatch._apply_changes(
+        p_issues, p_title, p_status, p_priority, p_is_assigned, p_assignee_type, p_assignee_id
+    );
     v_issue dispatch.issue;
     v_changed uuid[] := '{}'::uuid[];
 begin
     for v_i in 1..cardinality(p_issues) loop
-        v_issue := p_issues[v_i];
-        v_issue.title := coalesce(p_title, v_issue.title);
-        v_issue.status := coalesce(p_status, v_issue.status);
-        v_issue.priority := coalesce(p_priority, v_issue.priority);
-        if p_is_assigned then
-            v_issue.assignee_type := p_assignee_type;
-            v_issue.assignee_id := p_assignee_id;
-            v_issue.assignment_generation := v_issue.assignment_generation + 1;
-        end if;
+        v_issue := v_issues[v_i];
         if v_issue is distinct from p_issues[v_i] then
             v_issue.updated_at := p_now;
             v_issues[v_i] := v_issue;

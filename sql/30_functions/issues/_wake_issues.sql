@@ -1,5 +1,7 @@
 -- The tail of every write to issues. All wakes of a batch go to admission in one call, so that
--- its locks are taken in order and its statements are set-based.
+-- its locks are taken in order and its statements are set-based. A preview goes the same way,
+-- so that it cannot say otherwise than the write: only that the predicate asks the invoke gate,
+-- but for the assignees that have passed it, and that the wakes are judged, not admitted.
 create or replace function dispatch._wake_issues(
     p_workspace_id uuid,
     p_issues dispatch.issue[],
@@ -10,7 +12,8 @@ create or replace function dispatch._wake_issues(
     p_actor_id uuid,
     p_acting_run_id uuid,
     p_handoff_note text,
-    p_suppress_run boolean
+    p_suppress_run boolean,
+    p_passed_ids uuid[] default null
 )
 returns dispatch.decision[]
 language plpgsql
@@ -38,7 +41,7 @@ begin
         from dispatch.will_enqueue_run(
             p_workspace_id, v_issue, v_before.status, p_is_create, p_assignee_changed,
             v_issue.status is distinct from v_before.status, p_actor_type, p_actor_id,
-            p_acting_run_id, false
+            p_acting_run_id, coalesce(not v_issue.assignee_id = any(p_passed_ids), false)
         ) as w;
         if v_will.will_run and not p_suppress_run then
             v_count := v_count + 1;
@@ -55,7 +58,13 @@ begin
         end if;
     end loop;
     if v_count > 0 then
-        v_admitted := array(select d from dispatch._admit_wakes(p_workspace_id, v_wakes) as d);
+        if p_passed_ids is not null then
+            v_admitted := dispatch._preview_wakes(p_workspace_id, v_wakes);
+        else
+            v_admitted := array(
+                select d from dispatch._admit_wakes(p_workspace_id, v_wakes) as d
+            );
+        end if;
         for v_i in 1..v_count loop
             v_decisions[v_places[v_i]] := v_admitted[v_i];
         end loop;
@@ -65,11 +74,14 @@ end;
 $fn$;
 
 comment on function dispatch._wake_issues(
-    uuid, dispatch.issue[], dispatch.issue[], boolean, boolean, text, uuid, uuid, text, boolean
+    uuid, dispatch.issue[], dispatch.issue[], boolean, boolean, text, uuid, uuid, text,
+    boolean, uuid[]
 ) is
 $doc$Ask the predicate about each written issue and take the wakes through admission.
 
 p_issues are the rows after the write, p_before the same rows before it, NULLs for a creation.
 Returns one decision an issue in the same order: none with the predicate's word (suppressed when
-only p_suppress_run keeps the run from starting), or what admission decided.
+only p_suppress_run keeps the run from starting), or what admission decided. p_passed_ids given:
+a preview, which answers with what it would decide and writes nothing; the ids are those of
+assignees that the actor is known to be allowed.
 Errors: as _admit_wakes.$doc$;

@@ -6,20 +6,27 @@ parallel unsafe
 set search_path = pg_catalog, pg_temp
 as $fn$
 declare
+    v_workspace uuid;
+    v_running uuid[] := '{}'::uuid[];
     v_share record;
     v_done integer := 0;
 begin
+    for v_workspace in
+        select distinct o.workspace_id
+        from dispatch.deferred_assignment as o
+        where o.resolved_at is null
+        order by o.workspace_id
+    loop
+        if not dispatch._workspace_is_paused(v_workspace) then
+            v_running := v_running || v_workspace;
+        end if;
+    end loop;
     for v_share in
         select q.workspace_id, count(*)::integer as records
         from (
             select o.workspace_id
             from dispatch.deferred_assignment as o
-            where o.resolved_at is null
-                and not exists (
-                    select
-                    from dispatch.workspace_pause as p
-                    where p.workspace_id = o.workspace_id and p.released_at is null
-                )
+            where o.workspace_id = any(v_running) and o.resolved_at is null
             order by o.created_at, o.issue_id
             limit p_max
         ) as q
