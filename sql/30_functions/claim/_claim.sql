@@ -91,5 +91,5 @@ $fn$;
 comment on function dispatch._claim(uuid, uuid[], uuid, integer, integer, boolean, interval) is
 $doc$Promote, reclaim and claim for a machine, or (p_agent_id given) claim for one agent only.
 
-Arguments were checked by the caller, but for the runtimes: unknown ones are skipped.
-Errors: PD400 the runtimes belong to more than one daemon.$doc$;
+Arguments were checked by the caller, but not that the runtimes are of one daemon.
+Errors: PD400 runtimes of two daemons.$doc$;
