@@ -26,6 +26,7 @@ from pgdispatch.types import (
     RunStatus,
     Transition,
 )
+from pgdispatch.worker import Done, HandBack, JobFailed, Worker
 
 __all__ = [
     "Actor",
@@ -36,8 +37,11 @@ __all__ = [
     "Decision",
     "Dispatch",
     "DispatchError",
+    "Done",
+    "HandBack",
     "InvalidArgument",
     "IssueWrite",
+    "JobFailed",
     "NotAllowed",
     "NotFound",
     "Outcome",
@@ -46,6 +50,7 @@ __all__ = [
     "RunStatus",
     "SchemaMismatch",
     "Transition",
+    "Worker",
     "__version__",
 ]
 
