@@ -138,7 +138,7 @@ class Worker:
     def __init__(
         self,
         source: str | Pool,
-        workspace_id: Id | Mapping[Id, Iterable[Id]],
+        workspace_id: Id | Mapping[Any, Iterable[Id]],
         runtime_ids: Iterable[Id] | None = None,
         handler: Handler | None = None,
         *,
@@ -181,7 +181,9 @@ class Worker:
         #: Workspaces that may have more than the last claim had room for.
         self._wanting: set[uuid.UUID] = set()
         self._reports: dict[uuid.UUID, list[_Report]] = {each: [] for each in self._runtimes}
-        self._over = threading.Event()
+        self._over, self._is_closed = threading.Event(), threading.Event()
+        #: Workspaces that failed: left alone until when, and how often in a row.
+        self._rests: dict[uuid.UUID, tuple[float, int]] = {}
         self._stops = 0
         self._looks = True
         self._has_begun = False
@@ -201,16 +203,10 @@ class Worker:
         Errors that may pass, such as a server that is away, are logged and waited out; any
         other error hands the jobs back and is raised.
         """
-        helpers = [threading.Thread(target=self._keep, name="pgdispatch-keep", daemon=True)]
-        helpers.append(
-            threading.Thread(target=self._guard, name="pgdispatch-guard", daemon=True)
-        )
+        guard = _thread(self._guard)
+        helpers = [_thread(self._keep)]
         if self._listen_link is not None:
-            helpers.append(
-                threading.Thread(target=self._listen, name="pgdispatch-listen", daemon=True)
-            )
-        for helper in helpers:
-            helper.start()
+            helpers.append(_thread(self._listen))
         try:
             self._loop()
         except BaseException:
@@ -220,9 +216,11 @@ class Worker:
             try:
                 if self._stops > 1:
                     self._halt()
+                self._hush(helpers)
                 self._leave()
             finally:
-                self._end(helpers)
+                self._hush(helpers)
+                self._end(guard)
 
     # The loop
 
@@ -230,13 +228,14 @@ class Worker:
         """Take what comes, report it, and claim what is next, until there is nothing to do."""
         next_poll = 0.0
         not_before = 0.0
-        while True:
+        while not self._is_done():
             now = time.monotonic()
-            self._take(max(0.0, (not_before if not_before > now else next_poll) - now))
-            if self._stops > 1 or (self._stops and not self._in_hand):
-                return
+            wait = (not_before if not_before > now else next_poll) - now
+            if self._rests:
+                wait = min(wait, FIRST_PAUSE)
+            self._take(max(0.0, wait))
             now = time.monotonic()
-            if now < not_before:
+            if self._is_done() or now < not_before:
                 continue
             if now >= next_poll:
                 self._looks = True
@@ -250,16 +249,22 @@ class Worker:
             if is_looking:
                 next_poll = time.monotonic() + self._poll * random.uniform(0.9, 1.1)  # noqa: S311
 
+    def _is_done(self) -> bool:
+        return self._stops > 1 or (self._stops > 0 and not self._in_hand)
+
     def _take(self, seconds: float) -> None:
-        """Wait until there is something to do, and take all that has come."""
-        if self._looks or any(self._reports.values()):
-            # Waits only while a failure is being waited out, and then for a stop alone.
-            seconds = seconds if self._failures else 0.0
+        """Wait until there is something to do, and take all that has come.
+
+        While a failure is waited out, what there is to do does not cut the wait short.
+        """
+        if not self._failures and self._has_work():
+            seconds = 0.0
         try:
             item = self._inbox.get(timeout=seconds) if seconds else self._inbox.get_nowait()
             while True:
                 if item is _STOP:
                     self._stops += 1
+                    logger.info("asked to stop, %d jobs in hand", len(self._in_hand))
                 elif item is _LOOK:
                     self._looks = True
                 else:
@@ -268,20 +273,34 @@ class Worker:
         except queue.Empty:
             return
 
+    def _has_work(self) -> bool:
+        has_room = not self._stops and len(self._in_hand) < self._concurrency
+        return self._looks or any(
+            reports or (has_room and workspace in self._wanting)
+            for workspace, reports in self._reports.items()
+            if not self._is_resting(workspace)
+        )
+
+    def _is_resting(self, workspace: uuid.UUID) -> bool:
+        return time.monotonic() < self._rests.get(workspace, (0.0, 0))[0]
+
     def _turn(self) -> None:
         """Report and claim for each workspace, each in a transaction of its own.
 
-        Once something was claimed, an error of another workspace is logged; its reports stay.
+        The error of a workspace is logged, its reports are kept and it is left alone for a
+        while, as long as another one was served; else the error is raised.
         """
         if not self._has_begun:
             self._begin()
         looks, self._looks = self._looks, False
         trouble: Exception | None = None
-        is_claimed = False
+        is_any_served = False
         workspaces = list(self._runtimes)
         if len(workspaces) > 1:
             random.shuffle(workspaces)
         for workspace in workspaces:
+            if self._is_resting(workspace):
+                continue
             reports = list(self._reports[workspace])
             room = 0
             if not self._stops and (looks or reports or workspace in self._wanting):
@@ -292,18 +311,26 @@ class Worker:
             if not reports and room <= 0:
                 continue
             try:
-                is_claimed = self._serve(workspace, reports, room) or is_claimed
+                self._serve(workspace, reports, room)
             except Exception as error:
-                self._looks = self._looks or looks
-                if len(workspaces) == 1:
-                    raise
-                logger.warning("a workspace was not served: %s", _line(error))
-                trouble = trouble or error
-        if trouble is not None and not is_claimed:
+                trouble = error
+                if looks:
+                    self._wanting.add(workspace)
+                if len(workspaces) > 1:
+                    self._let_rest(workspace, error)
+            else:
+                is_any_served = True
+                self._rests.pop(workspace, None)
+        if trouble is not None and not is_any_served:
             raise trouble
 
-    def _serve(self, workspace: uuid.UUID, reports: list[_Report], room: int) -> bool:
-        """Report what ended and claim the next in one transaction; tell whether it gave any."""
+    def _let_rest(self, workspace: uuid.UUID, error: Exception) -> None:
+        failures = self._rests.get(workspace, (0.0, 0))[1] + 1
+        self._rests[workspace] = (time.monotonic() + _backoff(failures), failures)
+        logger.warning("workspace %s was not served: %s", workspace, _line(error))
+
+    def _serve(self, workspace: uuid.UUID, reports: list[_Report], room: int) -> None:
+        """Report what ended and claim the next in one transaction."""
         try:
             made = _report_calls(workspace, reports, self._lease)
             calls = [call for call, _ in made]
@@ -321,7 +348,7 @@ class Worker:
                 self._report_alone(workspace, report)
                 del self._reports[workspace][0]
             self._looks = True
-            return False
+            return
         del self._reports[workspace][: len(reports)]
         for (_, share), answer in zip(made, answers, strict=False):
             given = answer if isinstance(answer, list) else [answer]
@@ -339,7 +366,6 @@ class Worker:
                 self._reports[workspace].append((_STARTED, run, {}))
             else:
                 self._give(run, is_started=True)
-        return bool(claimed)
 
     def _claim(self, workspace: uuid.UUID, room: int) -> Call[list[ClaimedRun]]:
         return _calls.claim_runs(
@@ -435,15 +461,20 @@ class Worker:
                 except (psycopg.Error, DispatchError) as error:
                     logger.error("runs were not handed back: %s", _line(error))
 
-    def _end(self, helpers: Iterable[threading.Thread]) -> None:
+    def _hush(self, helpers: Iterable[threading.Thread]) -> None:
+        """End what is done beside the loop, so that no heartbeat comes after the farewell."""
         self._over.set()
-        for _ in self._threads:
-            self._jobs.put(None)
-        self._keep_link.cut()
-        if self._listen_link is not None:
-            self._listen_link.cut()
+        for link in (self._keep_link, self._listen_link):
+            if link is not None:
+                link.cut()
         for helper in helpers:
             helper.join(LONGEST_PAUSE)
+
+    def _end(self, guard: threading.Thread) -> None:
+        for _ in self._threads:
+            self._jobs.put(None)
+        self._is_closed.set()
+        guard.join()
         for link in (self._loop_link, self._keep_link, self._listen_link):
             if link is not None:
                 link.close()
@@ -602,9 +633,15 @@ class Worker:
         links = [self._loop_link, self._keep_link]
         if self._listen_link is not None:
             links.append(self._listen_link)
-        while not self._over.wait(GUARD_SECONDS):
+        while not self._is_closed.wait(GUARD_SECONDS):
             for link in links:
                 link.expire()
+
+
+def _thread(duty: Callable[[], None]) -> threading.Thread:
+    thread = threading.Thread(target=duty, name=f"pgdispatch{duty.__name__}", daemon=True)
+    thread.start()
+    return thread
 
 
 def _listen_source(source: str | Pool) -> str:
@@ -621,7 +658,7 @@ def _seconds(value: dt.timedelta | float) -> float:
 
 
 def _served(
-    workspace_id: Id | Mapping[Id, Iterable[Id]], runtime_ids: Iterable[Id] | None
+    workspace_id: Id | Mapping[Any, Iterable[Id]], runtime_ids: Iterable[Id] | None
 ) -> dict[uuid.UUID, list[uuid.UUID]]:
     """Read which runtimes of which workspaces are served."""
     if isinstance(workspace_id, Mapping):
