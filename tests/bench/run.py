@@ -123,8 +123,9 @@ class Bench:
                 Dispatch(conn).heartbeat(self.world.workspace, [self.world.runtime])
                 if fill is not None:
                     fill(conn)
-                conn.execute("vacuum analyze")
-                conn.execute("checkpoint")
+                if self.sizes.rounds > 1:
+                    conn.execute("vacuum analyze")
+                    conn.execute("checkpoint")
                 yield dsn, conn
         finally:
             with self._admin() as admin:
