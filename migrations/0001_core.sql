@@ -7106,7 +7106,6 @@ declare
     v_runs constant uuid[] := array(select p.run_id from unnest(p_reports) as p);
     v_locked uuid[];
     v_report record;
-    v_followed integer;
     v_now timestamptz;
 begin
     perform dispatch._lock_owing(p_workspace_id, v_runs);
@@ -7128,13 +7127,19 @@ begin
             and r.id = v_report.run_id
             and r.claim_no = v_report.claim_no;
     end loop;
-    v_followed := dispatch._settle_owed(p_workspace_id, v_locked);
-    if v_followed = 0 and cardinality(v_locked) = cardinality(p_reports) then
+    perform dispatch._settle_owed(p_workspace_id, v_locked);
+    if cardinality(v_locked) = cardinality(p_reports) then
         return query
         select
             true, p.run_id, 'running'::dispatch.run_status, p.claim_no, null::uuid, null::text,
-            null::uuid
+            d.follow_up_run_id
         from unnest(p_reports) as p
+        cross join lateral (
+            select s.follow_up_run_id
+            from dispatch.run_detail as s
+            where s.workspace_id = p_workspace_id and s.run_id = p.run_id
+            limit 1
+        ) as d
         order by p.ord;
         return;
     end if;
@@ -8688,7 +8693,7 @@ Errors: as _admit_wakes.$doc$;
 
 -- begin sql/30_functions/recovery/_settle_owed.sql
 create or replace function dispatch._settle_owed(p_workspace_id uuid, p_run_ids uuid[])
-returns integer
+returns void
 language plpgsql
 volatile
 parallel unsafe
@@ -8696,7 +8701,6 @@ set search_path = pg_catalog, pg_temp
 as $fn$
 declare
     v_run uuid;
-    v_count integer := 0;
 begin
     for v_run in
         select i.id
@@ -8711,9 +8715,7 @@ begin
         order by i.id
     loop
         perform dispatch._queue_follow_up(p_workspace_id, v_run);
-        v_count := v_count + 1;
     end loop;
-    return v_count;
 end;
 $fn$;
 

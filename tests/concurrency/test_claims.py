@@ -127,6 +127,99 @@ def test_an_open_claim_of_one_agent_does_not_hold_up_another(db: Database) -> No
         assert served["agent_id"] == beta
 
 
+def test_claims_of_a_machine_serve_different_agents(db: Database) -> None:
+    """A batch passes over an agent that an open claim holds, and serves the others."""
+    fleet = make_fleet(db, agents=2)
+    alpha, beta = fleet.agents
+    with db.connect(autocommit=False) as first, db.connect() as second, db.connect() as admin:
+        fleet.wake(admin, alpha, priority=4)
+        fleet.wake(admin, alpha, priority=4, chat_session_id=uuid.uuid4())
+        wanted = fleet.wake(admin, beta)
+        assert fleet.claim(first, alpha)
+        second.execute("set lock_timeout = '1ms'")
+        (served,) = fleet.claims(second)
+        assert served["run_id"] == wanted["run_id"]
+
+
+def test_capacity_and_lanes_hold_while_better_runs_arrive(db: Database) -> None:
+    """Claimers see different runs as the best, so they do not meet on one row."""
+    fleet = make_fleet(db, capacity=2)
+    chats = [uuid.uuid4() for _ in range(3)]
+    produced = threading.Event()
+    crossed: list[int] = []
+
+    def produce(connection: Connection) -> None:
+        for number in range(120):
+            fleet.wake(connection, chat_session_id=chats[number % 3], priority=number)
+
+    def work(connection: Connection) -> int:
+        served = 0
+        while True:
+            over = produced.is_set()
+            claimed = fleet.claims(connection)
+            crossed.append(active(connection, fleet.agent))
+            for run in claimed:
+                finish(fleet, connection, run)
+            served += len(claimed)
+            if over and not claimed and not fleet.runs(connection, "status = 'queued'"):
+                return served
+
+    with Crew(db, 2) as producers, Crew(db, 6) as claimers, db.connect() as admin:
+        with background(lambda: claimers.together(work)) as served:
+            try:
+                producers.together(produce)
+            finally:
+                produced.set()
+            assert sum(served.result()) == 240
+        assert max(crossed) <= 2
+        assert {run["status"] for run in fleet.runs(admin)} == {"completed"}
+
+
+STOP_BEFORE_LOCKS = """
+alter function dispatch._try_lock_agents(uuid, uuid[]) rename to _try_lock_agents_then;
+create function dispatch._try_lock_agents(p_workspace_id uuid, p_agent_ids uuid[])
+returns uuid[]
+language plpgsql
+as $fn$
+begin
+    if pg_backend_pid() = {pid} then
+        perform pg_advisory_xact_lock(7);
+    end if;
+    return dispatch._try_lock_agents_then(p_workspace_id, p_agent_ids);
+end;
+$fn$;
+grant execute on function dispatch._try_lock_agents(uuid, uuid[]) to public;
+"""
+
+
+@pytest.mark.parametrize(("capacity", "lanes"), [(1, 2), (2, 1)], ids=["capacity", "lane"])
+def test_what_was_chosen_before_the_locks_is_decided_under_them(
+    db: Database, capacity: int, lanes: int
+) -> None:
+    """A claim has chosen its run when another one takes the room or the lane for a better."""
+    fleet = make_fleet(db, capacity=capacity)
+    chats = [uuid.uuid4() for _ in range(lanes)]
+    with (
+        db.connect() as slow,
+        db.connect() as quick,
+        db.connect(autocommit=False) as holder,
+        db.connect() as admin,
+    ):
+        admin.execute(STOP_BEFORE_LOCKS.format(pid=slow.info.backend_pid).encode())
+        late = fleet.wake(admin, chat_session_id=chats[0])
+        rows(holder, "select pg_advisory_xact_lock(7)")
+        with background(lambda: fleet.claims(slow)) as answer:
+            until_blocked(db, slow, holder)
+            better = fleet.wake(admin, chat_session_id=chats[-1], priority=4)
+            (served,) = fleet.claims(quick)
+            assert served["run_id"] == better["run_id"]
+            holder.rollback()
+            assert answer.result() == []
+        finish(fleet, admin, served)
+        (served,) = fleet.claims(slow)
+        assert served["run_id"] == late["run_id"]
+
+
 @pytest.mark.parametrize("status", ACTIVE)
 def test_an_active_run_blocks_its_pair_only(db: Database, status: str) -> None:
     fleet = make_fleet(db, agents=2, capacity=4)

@@ -136,8 +136,6 @@ def test_a_superseded_claim_changes_nothing(db: Database) -> None:
         db.set_clock(now + timedelta(seconds=91))
         fleet.call(admin, "heartbeat", runtime_ids=[fleet.runtime])
         (new,) = fleet.call(admin, "reclaim_runs", runtime_ids=[fleet.runtime])
-        assert fleet.one(admin, "start_run", **report_of(new))["applied"]
-        before = rows(admin, "select r::text, r.xmin::text from dispatch.run as r")
         moves: dict[str, Row] = {
             "start_run": {},
             "wait_run": {"wait_reason": "busy"},
@@ -147,11 +145,21 @@ def test_a_superseded_claim_changes_nothing(db: Database) -> None:
             "fail_run": {},
             "complete_run": {},
         }
-        for move, more in moves.items():
-            answer = fleet.one(admin, move, **report_of(old), **more)
-            assert answer["applied"] is False
-            assert answer["reason"] == "superseded", move
-        assert rows(admin, "select r::text, r.xmin::text from dispatch.run as r") == before
+        stored = "select r::text, r.xmin::text from dispatch.run as r"
+        for status in ("dispatched", "waiting_local_directory", "running"):
+            before = rows(admin, stored)
+            assert fleet.runs(admin)[0]["status"] == status
+            for move, more in moves.items():
+                answer = fleet.one(admin, move, **report_of(old), **more)
+                assert answer["applied"] is False
+                assert answer["reason"] == "superseded", move
+            assert rows(admin, stored) == before
+            if status == "dispatched":
+                assert fleet.one(admin, "wait_run", **report_of(new), wait_reason="x")[
+                    "applied"
+                ]
+            elif status == "waiting_local_directory":
+                assert fleet.one(admin, "start_run", **report_of(new))["applied"]
         assert fleet.one(admin, "complete_run", **report_of(new))["applied"]
 
 
@@ -159,7 +167,7 @@ def test_batches_in_opposite_order_beside_everything_else(db: Database) -> None:
     fleet = make_fleet(db, agents=4, capacity=50)
     before = deadlocks(db)
     with Crew(db, 6) as crew, db.connect() as admin:
-        for number in range(60):
+        for number in range(30):
             wakes = [
                 {
                     "agent_id": str(agent),

@@ -307,9 +307,7 @@ def hot_calls(skewed: Skewed) -> Iterator[Hot]:
         few=1000,
         buffers=10_000,
     )
-    yield Hot(
-        "start_run", fleet.doing("start_run", **dispatched), ("run_pkey", "run_trigger_pkey")
-    )
+    yield Hot("start_run", fleet.doing("start_run", **dispatched), transition)
     yield Hot("wait_run", fleet.doing("wait_run", **dispatched, wait_reason="busy"), transition)
     yield Hot("extend_lease", fleet.doing("extend_lease", **dispatched), transition)
     yield Hot("requeue_run", fleet.doing("requeue_run", **dispatched), transition)

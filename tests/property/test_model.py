@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -46,6 +47,13 @@ select 'slot' from dispatch.run as r
 where r.workspace_id = %(ws)s
     and r.status in ('queued', 'dispatched') and r.issue_id is not null
 group by r.agent_id, r.issue_id having count(*) > 1
+union all
+select 'half a run' from dispatch.run as r
+where r.workspace_id = %(ws)s
+    and not exists (
+        select from dispatch.run_detail as d
+        where d.workspace_id = r.workspace_id and d.run_id = r.id
+    )
 """
 
 PICKS = st.integers(0, 15)
@@ -404,12 +412,119 @@ def standing(run: Run) -> dict[str, int | str | datetime | None]:
     }
 
 
+Step = tuple[str, dict[str, Any]]
+
+
+def woken(payload: int, **more: Any) -> Step:
+    """A wake for the second agent on the first issue."""
+    plain: dict[str, Any] = {
+        "agent": 1,
+        "lane": "issue 0",
+        "payload": payload,
+        "priority": 0,
+        "key": None,
+        "delay": None,
+        "max_attempts": 2,
+    }
+    return "wake", plain | more
+
+
+def took(name: str, **more: Any) -> Step:
+    """A transition of the first run that fits, by its newest claim."""
+    return name, {"number": 0, "back": 0} | more
+
+
+CLAIM: Step = ("claim_run", {"agent": 1})
+CLAIM_0: Step = ("claim_run", {"agent": 0})
+LATER: Step = ("advance", {"seconds": 91, "beat": True})
+BATCH: Step = (
+    "claim_runs",
+    {"agents": [0, 1], "most": 3, "per_agent": 3, "start": True, "lease": None},
+)
+PROMOTE: Step = ("promote_deferred", {"agents": [0, 1]})
+TIMED_OUT = took("fail_run", reason="timeout")
+START = took("start_run", lease=None)
+DONE = took("complete_run", result=None)
+
+NAMED: dict[str, list[Step]] = {
+    "a retry that yields hands over its only wake": [
+        woken(1), CLAIM, START, woken(2), TIMED_OUT, CLAIM,
+    ],
+    "a retry that yields to a claimed run is owed there": [
+        woken(1), CLAIM, START, woken(2), took("wait_run"), TIMED_OUT, CLAIM, START,
+        TIMED_OUT, CLAIM, CLAIM,
+    ],
+    "a retry inherits all wakes, those that came too late as well": [
+        woken(1), woken(2), CLAIM, woken(0), woken(2), TIMED_OUT, CLAIM, START, TIMED_OUT,
+    ],
+    "a final failure has a follow-up for what came too late": [
+        woken(1, max_attempts=1), CLAIM, woken(2), woken(2), TIMED_OUT, CLAIM, START,
+    ],
+    "a start has a follow-up that waits for the lane": [
+        woken(1), CLAIM, woken(2), START, CLAIM, woken(0), DONE, CLAIM,
+    ],
+    "a wait has a follow-up too": [
+        woken(1), CLAIM, woken(2), took("wait_run"), START, DONE, CLAIM,
+    ],
+    "requeue and reclaim deliver what came too late": [
+        woken(1), CLAIM, woken(2), took("requeue_run"), CLAIM, woken(2), LATER,
+        ("reclaim_runs", {"agents": [1], "most": 1}), START, CLAIM,
+    ],
+    "only the newest claim may give back": [
+        woken(1), CLAIM, LATER, ("reclaim_runs", {"agents": [1], "most": 1}),
+        took("requeue_run", back=1), took("start_run", back=1, lease=None),
+        took("extend_lease", back=1, lease=None), took("requeue_run"),
+    ],
+    "an extension never shortens a lease": [
+        woken(1), CLAIM, took("start_run", lease=timedelta(minutes=5)),
+        took("extend_lease", lease=None), LATER, LATER, LATER, LATER,
+        took("extend_lease", lease=None), DONE,
+    ],
+    "a deferred run keeps its wakes and waits for its slot": [
+        woken(1), CLAIM, woken(2), took("defer_run", delay=20), woken(0), LATER, PROMOTE, CLAIM,
+        PROMOTE, START, PROMOTE, DONE, CLAIM,
+    ],
+    "of two due runs of a pair the better one is promoted": [
+        woken(1, delay=30), woken(2, delay=30, priority=4), LATER, PROMOTE, PROMOTE, CLAIM,
+        START, PROMOTE,
+    ],
+    "a claim promotes, reclaims and claims in one call": [
+        woken(1), CLAIM, woken(2, lane="issue 1", delay=30), woken(0, lane="chat 0"), LATER,
+        BATCH,
+    ],
+    "every active status counts against the capacity": [
+        woken(1, agent=0), CLAIM_0, woken(2, agent=0, lane="chat 0"), CLAIM_0, BATCH,
+        took("wait_run"), CLAIM_0, BATCH, START, CLAIM_0, BATCH, DONE, CLAIM_0,
+    ],
+    "a runtime is fresh for 150 seconds to the instant": [
+        woken(1), ("advance", {"seconds": 150, "beat": False}), CLAIM, woken(2),
+        START, DONE, ("advance", {"seconds": 1, "beat": False}), CLAIM,
+    ],
+    "a silent runtime is served nothing": [
+        woken(1), ("advance", {"seconds": 151, "beat": False}), CLAIM,
+        BATCH,
+        ("advance", {"seconds": 1, "beat": True}), CLAIM,
+    ],
+    "a cancelled run takes its wakes along": [
+        woken(1), CLAIM, woken(2), ("cancel_run", {"number": 0}), woken(0), CLAIM,
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("steps", NAMED.values(), ids=NAMED.keys())
+def test_named_programs_agree_with_the_model(db: Database, steps: list[Step]) -> None:
+    program = Program(db)
+    with program.connection:
+        for name, arguments in steps:
+            program.run(name, arguments)
+
+
 def test_generated_programs_agree_with_the_model(db: Database) -> None:
     """The same programs each time; PGDISPATCH_PROGRAMS=N makes N others, for a search."""
     asked = os.environ.get("PGDISPATCH_PROGRAMS")
 
     @settings(
-        max_examples=int(asked or 40),
+        max_examples=int(asked or 25),
         deadline=None,
         database=None,
         derandomize=asked is None,
@@ -417,7 +532,7 @@ def test_generated_programs_agree_with_the_model(db: Database) -> None:
         suppress_health_check=list(HealthCheck),
     )
     @given(steps=st.lists(step, min_size=60, max_size=80))
-    def programs(steps: list[tuple[str, dict[str, Any]]]) -> None:
+    def programs(steps: list[Step]) -> None:
         program = Program(db)
         with program.connection:
             for name, arguments in steps:

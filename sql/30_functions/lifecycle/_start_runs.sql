@@ -23,7 +23,6 @@ declare
     v_runs constant uuid[] := array(select p.run_id from unnest(p_reports) as p);
     v_locked uuid[];
     v_report record;
-    v_followed integer;
     v_now timestamptz;
 begin
     perform dispatch._lock_owing(p_workspace_id, v_runs);
@@ -45,13 +44,19 @@ begin
             and r.id = v_report.run_id
             and r.claim_no = v_report.claim_no;
     end loop;
-    v_followed := dispatch._settle_owed(p_workspace_id, v_locked);
-    if v_followed = 0 and cardinality(v_locked) = cardinality(p_reports) then
+    perform dispatch._settle_owed(p_workspace_id, v_locked);
+    if cardinality(v_locked) = cardinality(p_reports) then
         return query
         select
             true, p.run_id, 'running'::dispatch.run_status, p.claim_no, null::uuid, null::text,
-            null::uuid
+            d.follow_up_run_id
         from unnest(p_reports) as p
+        cross join lateral (
+            select s.follow_up_run_id
+            from dispatch.run_detail as s
+            where s.workspace_id = p_workspace_id and s.run_id = p.run_id
+            limit 1
+        ) as d
         order by p.ord;
         return;
     end if;

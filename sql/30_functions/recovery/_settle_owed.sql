@@ -1,5 +1,5 @@
 create or replace function dispatch._settle_owed(p_workspace_id uuid, p_run_ids uuid[])
-returns integer
+returns void
 language plpgsql
 volatile
 parallel unsafe
@@ -7,7 +7,6 @@ set search_path = pg_catalog, pg_temp
 as $fn$
 declare
     v_run uuid;
-    v_count integer := 0;
 begin
     for v_run in
         select i.id
@@ -22,9 +21,7 @@ begin
         order by i.id
     loop
         perform dispatch._queue_follow_up(p_workspace_id, v_run);
-        v_count := v_count + 1;
     end loop;
-    return v_count;
 end;
 $fn$;
 
