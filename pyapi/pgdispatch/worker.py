@@ -287,41 +287,39 @@ class Worker:
     def _turn(self) -> None:
         """Report and claim for each workspace, each in a transaction of its own.
 
-        The error of a workspace is logged, its reports are kept and it is left alone for a
-        while, as long as another one was served; else the error is raised.
+        The error of one of several workspaces is logged, its reports are kept and it is left
+        alone for a while; it is raised once all of them have failed.
         """
         if not self._has_begun:
             self._begin()
         looks, self._looks = self._looks, False
         trouble: Exception | None = None
-        is_any_served = False
         workspaces = list(self._runtimes)
         if len(workspaces) > 1:
             random.shuffle(workspaces)
         for workspace in workspaces:
+            if looks:
+                self._wanting.add(workspace)
             if self._is_resting(workspace):
                 continue
             reports = list(self._reports[workspace])
             room = 0
-            if not self._stops and (looks or reports or workspace in self._wanting):
+            if not self._stops and (reports or workspace in self._wanting):
+                self._wanting.add(workspace)
                 leaving = sum(each[0] != _STARTED for each in reports)
                 room = self._concurrency - len(self._in_hand) + leaving
-                if room <= 0:
-                    self._wanting.add(workspace)
             if not reports and room <= 0:
                 continue
             try:
                 self._serve(workspace, reports, room)
             except Exception as error:
                 trouble = error
-                if looks:
-                    self._wanting.add(workspace)
                 if len(workspaces) > 1:
                     self._let_rest(workspace, error)
             else:
-                is_any_served = True
                 self._rests.pop(workspace, None)
-        if trouble is not None and not is_any_served:
+        has_rest = len(workspaces) > 1 and not all(map(self._is_resting, workspaces))
+        if trouble is not None and not has_rest:
             raise trouble
 
     def _let_rest(self, workspace: uuid.UUID, error: Exception) -> None:
@@ -355,8 +353,8 @@ class Worker:
             for report, transition in zip(share, given, strict=True):
                 self._settled(report, transition)
         claimed: list[ClaimedRun] = answers[-1] if room > 0 else []
-        if room > 0:
-            (self._wanting.add if len(claimed) == room else self._wanting.discard)(workspace)
+        if room > 0 and len(claimed) < room:
+            self._wanting.discard(workspace)
         due = time.monotonic() + self._lease.total_seconds() / 3
         for run in claimed:
             self._in_hand[_key(run)] = _InHand(run, due)

@@ -8,6 +8,7 @@ it once with a few runs, for the counts alone.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import functools
 import itertools
 import json
@@ -62,6 +63,16 @@ class Sizes:
     batches: tuple[int, ...]
     processes: int
     rounds: int
+
+    def scaled(self, share: float) -> Sizes:
+        """Give the same in smaller, for a machine or a moment that is short of time."""
+        return dataclasses.replace(
+            self,
+            single=max(1, round(self.single * share)),
+            bulk=max(1000, round(self.bulk * share)),
+            batch=max(200, round(self.batch * share)),
+            pickups=max(1, round(self.pickups * share)),
+        )
 
 
 FULL = Sizes(
@@ -513,6 +524,9 @@ def main() -> None:
     """Start a server, measure, print the table and write the figures."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("--smoke", action="store_true", help="few runs, for the counts alone")
+    parser.add_argument(
+        "--scale", type=float, default=1.0, metavar="SHARE", help="do only a share of the work"
+    )
     parser.add_argument("--server", choices=("pg15", "pg18"), help="pg15 if it is there")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where the figures go")
     given = parser.parse_args()
@@ -522,7 +536,7 @@ def main() -> None:
     console = Console(stderr=True, quiet=given.smoke)
     began = time.monotonic()
     with EmbeddedServer(bindir=bindir, durable=not given.smoke, settings=SETTINGS) as server:
-        bench = Bench(server, SMOKE if given.smoke else FULL)
+        bench = Bench(server, SMOKE if given.smoke else FULL.scaled(given.scale))
         rows = measure(bench, console)
         version = bench.version
     seconds = time.monotonic() - began
