@@ -64,10 +64,11 @@ class Sizes:
     processes: int
     rounds: int
 
-    def scaled(self, share: float) -> Sizes:
+    def scaled(self, share: float, rounds: int) -> Sizes:
         """Give the same in smaller, for a machine or a moment that is short of time."""
         return dataclasses.replace(
             self,
+            rounds=rounds,
             single=max(1, round(self.single * share)),
             bulk=max(1000, round(self.bulk * share)),
             batch=max(200, round(self.batch * share)),
@@ -134,7 +135,7 @@ class Bench:
                 Dispatch(conn).heartbeat(self.world.workspace, [self.world.runtime])
                 if fill is not None:
                     fill(conn)
-                if self.sizes.rounds > 1:
+                if self.sizes.processes == FULL.processes:
                     conn.execute("vacuum analyze")
                     conn.execute("checkpoint")
                 yield dsn, conn
@@ -489,10 +490,14 @@ def measure(bench: Bench, console: Console) -> list[Row]:
         "fsyncs": Row("WAL fsyncs of a whole life", "", ""),
     }
     plan.append((list(weights.values()), lambda: cost(bench, weights, min(sizes.single, 500))))
-    for round_no in range(1, sizes.rounds + 1):
-        for rows, task in plan:
-            console.print(f"round {round_no}: {rows[0].name}", style="dim", highlight=False)
-            task()
+    try:
+        for round_no in range(1, sizes.rounds + 1):
+            for rows, task in plan:
+                console.print(f"round {round_no}: {rows[0].name}", style="dim")
+                task()
+    except KeyboardInterrupt:
+        # What was measured until then is worth showing.
+        console.print("interrupted", style="dim")
     return [row for rows, _ in plan for row in rows]
 
 
@@ -527,16 +532,17 @@ def main() -> None:
     parser.add_argument(
         "--scale", type=float, default=1.0, metavar="SHARE", help="do only a share of the work"
     )
+    parser.add_argument("--rounds", type=int, default=FULL.rounds, help="how often")
     parser.add_argument("--server", choices=("pg15", "pg18"), help="pg15 if it is there")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where the figures go")
     given = parser.parse_args()
     has_15 = (DEBIAN_15 / "postgres").exists()
     name = given.server or ("pg15" if has_15 else "pg18")
     bindir = DEBIAN_15 if name == "pg15" else wheel_bindir()
-    console = Console(stderr=True, quiet=given.smoke)
+    console = Console(stderr=True, quiet=given.smoke, highlight=False)
     began = time.monotonic()
     with EmbeddedServer(bindir=bindir, durable=not given.smoke, settings=SETTINGS) as server:
-        bench = Bench(server, SMOKE if given.smoke else FULL.scaled(given.scale))
+        bench = Bench(server, SMOKE if given.smoke else FULL.scaled(given.scale, given.rounds))
         rows = measure(bench, console)
         version = bench.version
     seconds = time.monotonic() - began
