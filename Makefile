@@ -1,17 +1,19 @@
 # make test   every test, on PostgreSQL 15 and 18        make lint   all static checks
 # make demo   the demonstration on this repository       make venv   the environment alone
+# make bench  pgdispatch beside the bare floor, timed    make bench-smoke   counted, not timed
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 PYTEST_ARGS ?=
+BENCH_ARGS ?=
 
 # What the tests need beside Python: the server, pgTAP, pg_prove, plpgsql_check, a pooler.
 APT_PACKAGES := postgresql-15 postgresql-15-pgtap libtap-parser-sourcehandler-pgtap-perl \
 	postgresql-15-plpgsql-check pgbouncer
 
-.PHONY: all venv dev-venv apt test lint format demo clean
+.PHONY: all venv dev-venv apt test lint format demo bench bench-smoke clean
 
 all: lint test
 
@@ -51,5 +53,12 @@ format: dev-venv
 demo: venv
 	@$(BIN)/pgdispatch demo
 
+# Times are worth something on an idle machine only.
+bench: dev-venv
+	@$(BIN)/python -m tests.bench --json bench.json $(BENCH_ARGS)
+
+bench-smoke: dev-venv
+	@$(BIN)/python -m tests.bench --smoke
+
 clean:
-	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) bench.json dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -31,6 +31,7 @@ from pgdispatch.types import (
     Ticked,
     Transition,
 )
+from pgdispatch.worker import Done, HandBack, JobFailed, Worker
 
 __all__ = [
     "Actor",
@@ -41,10 +42,13 @@ __all__ = [
     "Decision",
     "Dispatch",
     "DispatchError",
+    "Done",
     "Explanation",
     "GateCounter",
+    "HandBack",
     "InvalidArgument",
     "IssueWrite",
+    "JobFailed",
     "NotAllowed",
     "NotFound",
     "Outcome",
@@ -56,6 +60,7 @@ __all__ = [
     "Swept",
     "Ticked",
     "Transition",
+    "Worker",
     "__version__",
 ]
 

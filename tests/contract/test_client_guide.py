@@ -46,7 +46,7 @@ def test_the_guide_s_examples_run_in_order(db: Database) -> None:
         finally:
             logging.getLogger("pgdispatch").removeHandler(names["my_handler"])
 
-    assert len(blocks()) == 5
+    assert len(blocks()) == 6
     assert db.execute("select t.title from public.ticket as t") == [("Login is broken",)]
     assert [payload["task_id"] for payload, _ in worked] == [str(names["issue"].issue_id)]
     assert db.execute("select r.status::text, r.result from dispatch.runs as r") == [

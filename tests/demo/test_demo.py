@@ -109,7 +109,7 @@ class Shown:
 @pytest.fixture
 def shown(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Shown]:
     """A demonstration that is ended with the test; a parameter gives its arguments."""
-    running = Shown(tmp_path, *getattr(request, "param", ()))
+    running = Shown(tmp_path, *getattr(request, "param", ("--no-crash",)))
     yield running
     running.process.terminate()
     running.process.communicate(timeout=SECONDS)
@@ -149,7 +149,31 @@ def test_it_works_on_real_files_and_leaves_nothing(shown: Shown) -> None:
     shown.assert_nothing_is_left()
 
 
-@pytest.mark.parametrize("shown", [("--json", "--limit", "3")], indirect=True, ids=["json"])
+@pytest.mark.parametrize("shown", [("--crash",)], indirect=True, ids=["crash"])
+def test_a_killed_daemon_s_work_is_taken_over(shown: Shown) -> None:
+    said = []
+    with shown.at_work():
+        assert shown.process.stdout is not None
+        # The commands are held back until the new process has begun.
+        for line in shown.process.stdout:
+            said.append(line)
+            if " is back " in line:
+                break
+    text = "".join(said) + shown.output()
+
+    assert shown.process.returncode == 0, text
+    assert re.search(r"desk \(process \d+\) is killed by SIGKILL", text), text
+    assert "4 runs were in hand, each failed and retried" in text
+    assert re.search(r"^gamma +4 of 4 +8 +[45] ", text, re.M), text
+    assert text.count("  holds ") == 4
+    assert "10 issues: 9 completed, 1 failed, 4 of them after a takeover" in text
+    assert "10 executions of 10 started runs, beside 4 that were lost" in text
+    shown.assert_nothing_is_left()
+
+
+@pytest.mark.parametrize(
+    "shown", [("--json", "--limit", "3", "--no-crash")], indirect=True, ids=["json"]
+)
 def test_its_answer_can_be_one_json_object(shown: Shown) -> None:
     with shown.at_work():
         pass

@@ -124,7 +124,7 @@ def test_every_command_and_role_named_exists(catalog_db: Database) -> None:
     commands = set(re.findall(r"^pgdispatch (\w+)", text, re.M)) | set(
         re.findall(r"`pgdispatch (\w+)", text)
     )
-    assert commands == {"explain", "migrate", "sweep", "tick"}
+    assert commands == {"explain", "migrate", "sweep", "tick", "worker"}
     for name in commands:
         assert CliRunner().invoke(main, [name, "--help"]).exit_code == 0
     roles = set(re.findall(r"`(dispatch_(?!meta)\w+)`", text))
@@ -142,6 +142,6 @@ def test_the_make_targets_named_exist() -> None:
         re.findall(r"`make (\w+)`", README.read_text())
     )
     makefile = (REPOSITORY / "Makefile").read_text()
-    assert targets == {"demo", "test"}
+    assert targets == {"bench", "demo", "test"}
     for target in targets:
         assert re.search(rf"^{target}:", makefile, re.M)

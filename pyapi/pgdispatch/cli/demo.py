@@ -48,15 +48,26 @@ SIGNAL_CODE = 128
     type=click.IntRange(min=1),
     help="How many files at most.",
 )
+@click.option(
+    "--crash/--no-crash",
+    "has_crash",
+    envvar="DEMO_CRASH",
+    show_envvar=True,
+    default=True,
+    show_default=True,
+    help="Whether a daemon is killed in the middle and another process takes over.",
+)
 @json_option
 @reported(show.DemoError, DaemonFailed, EmbeddedServerError, MigrationError, OSError)
-def command(*, folder: Path, command_line: str | None, limit: int, as_json: bool) -> None:
+def command(
+    *, folder: Path, command_line: str | None, limit: int, has_crash: bool, as_json: bool
+) -> None:
     """Turn files into issues, have two daemons do them, and check what was promised.
 
     Starts a private server and leaves nothing behind. Exits 0 when every promise was kept,
     whether or not commands failed, and 1 when one was broken.
     """
-    options = show.Options(folder, _words(command_line), limit)
+    options = show.Options(folder, _words(command_line), limit, has_crash)
     console = Console(quiet=as_json)
     try:
         report = show.run(options, console)

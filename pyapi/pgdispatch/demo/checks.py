@@ -99,12 +99,17 @@ seen as (
     select
         coalesce(a.issue_id, r.issue_id) as issue_id,
         a.issue_id is not null as is_asked,
-        count(r.id) as runs,
+        count(r.id) filter (where not r.is_lost) as runs,
         count(r.id) filter (where r.status = 'completed') as completed,
-        count(r.id) filter (where r.status = 'failed') as failed
+        count(r.id) filter (where r.status = 'failed' and not r.is_lost) as failed,
+        count(r.id) filter (where r.is_lost) as lost
     from asked as a
     full join (
-        select r.id, r.issue_id, r.status
+        select
+            r.id,
+            r.issue_id,
+            r.status,
+            r.failure_reason is not distinct from 'runtime_recovery' as is_lost
         from dispatch.runs as r
         where r.workspace_id = %(workspace)s
     ) as r on r.issue_id = a.issue_id
@@ -114,6 +119,7 @@ select
     count(*) filter (where s.is_asked),
     count(*) filter (where s.is_asked and s.runs = 1 and s.completed = 1),
     count(*) filter (where s.is_asked and s.runs = 1 and s.failed = 1),
+    coalesce(sum(s.lost), 0)::integer,
     coalesce(
         array_agg(s.issue_id order by s.issue_id)
         filter (where not s.is_asked or s.runs <> 1 or s.completed + s.failed <> 1),
@@ -137,7 +143,7 @@ order by r.issue_id
 """
 
 _STARTED: LiteralString = """
-select r.id
+select r.id, r.failure_reason is not distinct from 'runtime_recovery'
 from dispatch.runs as r
 where r.workspace_id = %(workspace)s and r.started_at is not null
 """
@@ -145,7 +151,9 @@ where r.workspace_id = %(workspace)s and r.started_at is not null
 _FAILURES: LiteralString = """
 select r.issue_id, r.agent_id, r.error
 from dispatch.runs as r
-where r.workspace_id = %(workspace)s and r.status = 'failed'
+where r.workspace_id = %(workspace)s
+    and r.status = 'failed'
+    and r.failure_reason <> 'runtime_recovery'
 order by r.finished_at, r.id
 """
 
@@ -185,10 +193,12 @@ def check_all(
 def _check_issues(
     connection: psycopg.Connection[Any], workspace: uuid.UUID, issues: Sequence[uuid.UUID]
 ) -> Check:
-    ((asked, completed, failed, wrong),) = _rows(
+    ((asked, completed, failed, lost, wrong),) = _rows(
         connection, _ISSUES, {"workspace": workspace, "issues": list(issues)}
     )
     found = f"{asked} issues: {completed} completed, {failed} failed"
+    if lost:
+        found += f", {lost} of them after a takeover"
     if wrong:
         found += f"; {len(wrong)} otherwise: {_some(wrong)}"
     holds = not wrong and asked == completed + failed
@@ -198,10 +208,17 @@ def _check_issues(
 def _check_executions(
     connection: psycopg.Connection[Any], workspace: uuid.UUID, executed: Iterable[uuid.UUID]
 ) -> Check:
-    counted = Counter(executed)
-    started = Counter(run for (run,) in _rows(connection, _STARTED, {"workspace": workspace}))
-    wrong = sorted((counted - started) + (started - counted))
+    rows = _rows(connection, _STARTED, {"workspace": workspace})
+    started = Counter(run for run, is_lost in rows if not is_lost)
+    lost = {run for run, is_lost in rows if is_lost}
+    # A daemon that was killed may have executed what it had in hand, at most once, or not.
+    told = Counter(executed)
+    counted = Counter({run: count for run, count in told.items() if run not in lost})
+    twice = [run for run in lost if told[run] > 1]
+    wrong = sorted([*((counted - started) + (started - counted)), *twice])
     found = f"{counted.total()} executions of {started.total()} started runs"
+    if lost:
+        found += f", beside {len(lost)} that were lost with their daemon"
     if wrong:
         found += f"; {len(wrong)} runs differ: {_some(wrong)}"
     return Check("every started run was executed exactly once", not wrong, found)

@@ -29,7 +29,7 @@ import psycopg
 from psycopg import sql
 
 from pgdispatch.aio import AsyncDispatch
-from pgdispatch.demo.files import path_of
+from pgdispatch.demo.files import issue_id_of, path_of
 from pgdispatch.types import ClaimedRun
 
 POLL_SECONDS = 2.0
@@ -54,6 +54,8 @@ class Config:
     runtime_ids: Sequence[str]
     command: Sequence[str]
     root: str
+    notes: Sequence[str] = ()
+    recovers: bool = False
 
     def line(self) -> bytes:
         """Write the configuration as the first line of a daemon's standard input."""
@@ -90,6 +92,7 @@ class Daemon:
         self._config = config
         self._workspace = uuid.UUID(config.workspace_id)
         self._runtimes = [uuid.UUID(text) for text in config.runtime_ids]
+        self._paths = {issue_id_of(note): path_of(note) for note in config.notes}
         self._work = work
         self._work_pid = work_pid
         self._ended: list[Ended] = []
@@ -127,7 +130,7 @@ class Daemon:
     async def run(self) -> None:
         """Work until the daemon is stopped."""
         await self._work.heartbeat(self._workspace, self._runtimes)
-        say({"ready": True})
+        say({"ready": True, "recovered": await self._recover()})
         while not self._stopped:
             self._changed.clear()
             with suppress(*RETRIED):
@@ -142,6 +145,17 @@ class Daemon:
             raise self._error
         for runtime in self._runtimes:
             await self._work.set_runtime_offline(self._workspace, runtime, "daemon stopped")
+
+    async def _recover(self) -> int:
+        """End what an earlier process of this daemon had in hand; tell how much that was."""
+        if not self._config.recovers:
+            return 0
+        ended = [
+            transition
+            for runtime in self._runtimes
+            for transition in await self._work.recover_runtime(self._workspace, runtime)
+        ]
+        return len(ended)
 
     async def close(self) -> None:
         """Kill the commands that are running."""
@@ -177,7 +191,7 @@ class Daemon:
     async def _execute(self, run: ClaimedRun) -> None:
         began = time.monotonic()
         try:
-            exit_code, output = await self._command(path_of(run.handoff_note or ""))
+            exit_code, output = await self._command(self._path_of(run))
         except OSError as error:
             exit_code, output = None, str(error)
         say(
@@ -190,6 +204,12 @@ class Daemon:
         )
         self._ended.append(Ended(run, exit_code, output))
         self._changed.set()
+
+    def _path_of(self, run: ClaimedRun) -> Path:
+        """Find the file of a run: by its note, else, for a retry, by its issue."""
+        if run.handoff_note is not None or run.issue_id is None:
+            return path_of(run.handoff_note or "")
+        return self._paths.get(run.issue_id, path_of(""))
 
     async def _command(self, path: Path) -> tuple[int | None, str]:
         """Execute the command on a file; give its exit code and the end of its output."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote_from_bytes, unquote_to_bytes
@@ -89,3 +90,12 @@ def _walked(root: Path) -> list[Path]:
         ]
         found += [(Path(place) / name).relative_to(root) for name in names]
     return found
+
+
+def issue_id_of(note: str) -> uuid.UUID:
+    """Give the id of a file's issue.
+
+    A run that is retried comes without the note that its issue was assigned with, and its
+    daemon has to find the file by the issue.
+    """
+    return uuid.uuid5(uuid.NAMESPACE_URL, f"file:{note}")

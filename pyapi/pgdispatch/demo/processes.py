@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import os
 import selectors
@@ -33,6 +34,7 @@ class DaemonProcess:
     def __init__(self, name: str, config: Config) -> None:
         self.name = name
         self.is_ready = False
+        self.recovered = 0
         self.executed: list[Event] = []
         self._line = b""
         self._said = b""
@@ -77,6 +79,10 @@ class DaemonProcess:
         with contextlib.suppress(BrokenPipeError):
             self._pipe(self._process.stdin).close()
 
+    def kill(self) -> None:
+        """Kill the process alone, as a crash does."""
+        os.kill(self.pid, signal.SIGKILL)
+
     def end(self) -> None:
         """Kill what is left of it, its commands included.
 
@@ -97,6 +103,7 @@ class DaemonProcess:
             event: Event = json.loads(line)
             if "ready" in event:
                 self.is_ready = True
+                self.recovered = event["recovered"]
             else:
                 self.executed.append(event)
 
@@ -115,16 +122,14 @@ class Daemons:
     def __init__(self, configs: Iterable[tuple[str, Config]]) -> None:
         self._configs = list(configs)
         self._members: list[DaemonProcess] = []
+        self._gone: list[DaemonProcess] = []
         self._selector = selectors.DefaultSelector()
 
     def __enter__(self) -> Self:
         """Start them."""
         try:
             for name, config in self._configs:
-                member = DaemonProcess(name, config)
-                self._members.append(member)
-                for pipe, taker in member.outputs.items():
-                    self._selector.register(pipe, selectors.EVENT_READ, taker)
+                self._start(name, config)
         except BaseException:
             self._end()
             raise
@@ -152,7 +157,30 @@ class Daemons:
     @property
     def executed(self) -> list[Event]:
         """Every execution of a command so far."""
-        return [event for member in self._members for event in member.executed]
+        return [event for each in (*self._gone, *self._members) for event in each.executed]
+
+    @property
+    def recovered(self) -> int:
+        """How many runs a process found in hand that was started after a crash."""
+        return sum(member.recovered for member in self._members)
+
+    def crash(self, name: str) -> int:
+        """Kill a daemon's process, and then its commands, as a supervisor would; tell which."""
+        (member,) = (each for each in self._members if each.name == name)
+        member.kill()
+        self._members.remove(member)
+        self._gone.append(member)
+        self._take(time.monotonic() + LAST_WORDS_SECONDS)
+        for pipe in member.outputs:
+            with contextlib.suppress(KeyError):
+                self._selector.unregister(pipe)
+        member.end()
+        return member.pid
+
+    def restart(self, name: str) -> int:
+        """Start a process in the place of one that crashed; tell which."""
+        config = dict(self._configs)[name]
+        return self._start(name, dataclasses.replace(config, recovers=True)).pid
 
     def listen(self, seconds: float) -> None:
         """Take what they say for a while; raise DaemonFailed if one is gone."""
@@ -167,6 +195,13 @@ class Daemons:
         for member in self._members:
             member.ask_to_stop()
         self._take(time.monotonic() + STOP_SECONDS)
+
+    def _start(self, name: str, config: Config) -> DaemonProcess:
+        member = DaemonProcess(name, config)
+        self._members.append(member)
+        for pipe, taker in member.outputs.items():
+            self._selector.register(pipe, selectors.EVENT_READ, taker)
+        return member
 
     def _take(self, until: float) -> None:
         """Read until the time is up or nobody is left to read from."""

@@ -8,7 +8,7 @@ import time
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -21,12 +21,12 @@ from pgdispatch import schema
 from pgdispatch.client import Dispatch
 from pgdispatch.demo import analysis, checks, view
 from pgdispatch.demo.daemon import Config
-from pgdispatch.demo.files import Found, find_files, note_of, title_of
+from pgdispatch.demo.files import Found, find_files, issue_id_of, note_of, title_of
 from pgdispatch.demo.processes import Daemons
 from pgdispatch.demo.world import World, make_world
 from pgdispatch.embedded import EmbeddedServer, EmbeddedServerError, wheel_bindir
 from pgdispatch.errors import NotAllowed
-from pgdispatch.types import Actor, IssueWrite
+from pgdispatch.types import Actor, IssueWrite, QueueDepth, RunStatus
 
 DEBIAN_BINDIRS = tuple(Path(f"/usr/lib/postgresql/{major}/bin") for major in (18, 17, 16, 15))
 LOOK_SECONDS = 0.25
@@ -50,11 +50,16 @@ class Ended(KeyboardInterrupt):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What to work on, with which command (None: the analysis), and on how many files."""
+    """What to work on, with which command (None: the analysis), and on how many files.
+
+    With `has_crash` one of the daemons is killed while it works, and another process takes
+    over.
+    """
 
     folder: Path
     command: tuple[str, ...] | None
     limit: int
+    has_crash: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +81,7 @@ class Report:
     agents: dict[str, checks.AgentFigures]
     failures: list[str]
     checks: list[checks.Check]
+    takeover: list[str] = field(default_factory=list)
 
     @property
     def is_good(self) -> bool:
@@ -156,6 +162,8 @@ class _Show:
         }
         self._identifiers: dict[uuid.UUID, str] = {}
         self._titles: dict[uuid.UUID, str] = {}
+        self._has_crash = options.has_crash
+        self._takeover: list[str] = []
 
     def go(self, server_text: str, began: float) -> Report:
         """Make the workspace, have the work done, check."""
@@ -183,6 +191,7 @@ class _Show:
                     [str(runtime.id) for runtime in runtimes],
                     self._command,
                     str(self._found.root),
+                    [note_of(path) for path in self._found.paths],
                 ),
             )
             for daemon, runtimes in world.runtimes.items()
@@ -255,11 +264,49 @@ class _Show:
                 if len(executed) > ended or chunks:
                     moved_at, ended = time.monotonic(), len(executed)
                 depths = dispatch.queue_depth(world.workspace)
+                if self._has_crash and not chunks:
+                    self._has_crash = not self._take_over(world, daemons, depths, progress)
                 progress.show(len(self._identifiers), depths, executed)
                 if not chunks and not depths:
                     return
                 if time.monotonic() - moved_at > STALLED_SECONDS:
                     raise DemoError(f"nothing has moved for {STALLED_SECONDS:.0f} s")
+
+    def _take_over(
+        self,
+        world: World,
+        daemons: Daemons,
+        depths: Sequence[QueueDepth],
+        progress: view.Progress,
+    ) -> bool:
+        """Kill a daemon that has runs in hand, and start a process in its place.
+
+        The new one has the same daemon and runtime ids and says that it begins anew, so what
+        the killed one had in hand fails and is retried at once, by no clock.
+        """
+        busy = {
+            agent.runtime.daemon
+            for depth in depths
+            for agent in world.agents
+            if depth.agent_id == agent.id and depth.status is RunStatus.RUNNING
+        }
+        # The last one has the most places, so that there is something to take over.
+        name = next((each for each in reversed(world.runtimes) if each in busy), None)
+        if name is None:
+            return False
+        self._say(progress, f"{name} (process {daemons.crash(name)}) is killed by SIGKILL")
+        pid = daemons.restart(name)
+        self._await_ready(daemons)
+        self._say(
+            progress,
+            f"{name} is back (process {pid}), the same daemon with the same runtimes:"
+            f" {daemons.recovered} runs were in hand, each failed and retried",
+        )
+        return True
+
+    def _say(self, progress: view.Progress, line: str) -> None:
+        self._takeover.append(line)
+        progress.tell(line)
 
     def _assign(
         self, dispatch: Dispatch, world: World, work: Sequence[tuple[Path, Any]]
@@ -275,6 +322,7 @@ class _Show:
                     *Actor.user(person.id),
                     assignee_type="agent",
                     assignee_id=agent.id,
+                    issue_id=issue_id_of(note_of(path)),
                     handoff_note=note_of(path),
                 )
                 assert issue.issue_id is not None and issue.identifier is not None  # noqa: S101
@@ -314,6 +362,7 @@ class _Show:
             files=self._found.text,
             seconds=round(time.monotonic() - began, 2),
             unstarted=unstarted,
+            takeover=self._takeover,
             agents={names.get(row.agent_id, str(row.agent_id)): row for row in rows},
             failures=[self._failure_text(each) for each in failed],
             checks=kept,
@@ -325,6 +374,10 @@ class _Show:
         return f"{self._identifiers.get(issue, '?')} {self._titles.get(issue, '')}: {words}"
 
     def _print(self, world: World, report: Report) -> None:
+        if report.takeover:
+            self._console.print("\nTaken over:", highlight=False)
+            for line in report.takeover:
+                self._line(f"  {line}")
         self._console.print()
         self._console.print(view.agents_table(world, report.agents.values()))
         if report.failures:

@@ -63,6 +63,13 @@ class Progress:
         """Remember lines, of which the latest are shown."""
         self._latest.extend(lines)
 
+    def tell(self, line: str) -> None:
+        """Show a line that nobody may miss."""
+        if self._live is None:
+            self._console.print(Text(f"          {line}"), soft_wrap=True)
+        else:
+            self._live.console.print(Text(line, style="bold"), soft_wrap=True)
+
     def show(self, asked: int, depths: Iterable[QueueDepth], executed: Sequence[Event]) -> None:
         """Show how far the work is."""
         self._asked = asked
