@@ -70,7 +70,7 @@ def test_json_has_the_steps_in_their_order(db: Database, board: Dispatch) -> Non
     assert asked(db, "ABC-1")["stops_at"] is None
 
 
-@pytest.mark.parametrize("issue", ["ABC-3", "XYZ-1", str(uuid.uuid4())])
+@pytest.mark.parametrize("issue", ["ABC-3", "XYZ-1", "7efdafce-362f-4a9c-9e44-24cb5065eda7"])
 def test_an_unknown_issue_ends_with_one(db: Database, board: Dispatch, issue: str) -> None:
     done = run(db, issue, "--workspace", str(WORKSPACE))
     assert done.exit_code == 1
