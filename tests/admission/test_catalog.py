@@ -91,7 +91,11 @@ def test_the_client_repeats_no_number_of_a_gate() -> None:
         (r"\bdispatch\.coalesce_window\(\)", {"_may_coalesce"}),
         (r"\bdispatch\.allowance_window\(\)", {"_allowance_count"}),
         (r"\bdispatch\._allowance_count\(", {"_allowance_verdict"}),
-        (r"\bdispatch\._allowance_verdict\(", {"_settle_wakes"}),
+        # Admission decides by it; the preview and the explanation only ask it.
+        (
+            r"\bdispatch\._allowance_verdict\(",
+            {"_settle_wakes", "_preview_wake", "_explain_gates"},
+        ),
     ],
 )
 def test_each_read_of_a_gate_has_one_place(
