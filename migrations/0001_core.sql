@@ -647,9 +647,10 @@ $doc$The queue: one row an admitted wake, from admission to its end. Read it thr
 runs.
 
 Measured on 15.18 with one commit a step, full-page images off, eight agents on one runtime, and
-a payload of 100 bytes: admission writes 1,460 B of WAL, claim, start and completion 1,620 B
-(740, 470 and 410); a claim touches about 100 buffers, start and completion about 35 each. With
-a payload of 100 KiB only the admission grows, to 110,900 B: the payload is written once.$doc$;
+a payload of 100 bytes: admission writes 1,550 B of WAL and touches 39 buffers, claim, start and
+completion write 1,700 B (760, 460 and 450 with fresh indexes) and touch 256 buffers, most of
+them the claim's look at all eight agents. With a payload of 100 KiB only the admission grows,
+to 111,000 B: the payload is written once.$doc$;
 comment on column dispatch.run.lane is
 $doc$What serialises the run within its agent: its issue, else its chat session, else the agent
 itself for quick-create runs, else the run itself.$doc$;
