@@ -1,5 +1,5 @@
 begin;
-select plan(20);
+select plan(27);
 
 select is(dispatch.allowance_limit(), 5, 'N');
 select is(dispatch.allowance_window(), interval '10 minutes', 'W');
@@ -19,6 +19,13 @@ select is(dispatch.gate_event_retention(), interval '720 hours', 'a gate event i
 select is(dispatch.claim_batch_limit(), 256, 'one claim returns at most');
 select is(dispatch.preview_limit(), 500, 'one preview takes at most');
 select is(dispatch.wake_channel(), 'dispatch_wake', 'the channel of wakes');
+select is(dispatch.key_limit(), 255, 'bytes of a key');
+select is(dispatch.reason_limit(), 100, 'bytes of a reason');
+select is(dispatch.name_limit(), 200, 'bytes of a name');
+select is(dispatch.error_limit(), 65536, 'bytes of a stored error');
+select is(dispatch.trigger_budget(), 524288, 'bytes of the wakes that one claim returns');
+select is(dispatch.max_lease(), interval '24 hours', 'the longest lease');
+select is(dispatch.max_delay(), interval '8784 hours', 'the longest delay');
 
 -- A day is not always 24 hours: a window counted in days would change with the time zone.
 select is(
