@@ -1329,100 +1329,46 @@ Errors: PD400 missing, unknown or all-zero argument; PD403 (DETAIL attribution_b
 acting run is not an active run of the acting agent.$doc$;
 -- end sql/30_functions/access/can_invoke_agent.sql
 
--- begin sql/30_functions/admission/_absorb_wakes.sql
--- Locks: run rows FOR NO KEY UPDATE by id, and none when no slot is taken. The lock comes first
--- and the status is rechecked under it, so that a claim either sees the recorded wake or makes
--- it owed; without it a wake is lost.
-create or replace function dispatch._absorb_wakes(
+-- begin sql/30_functions/admission/_absorb_wake.sql
+create or replace function dispatch._absorb_wake(
     p_workspace_id uuid,
-    p_round dispatch._candidate[],
+    p_run_id uuid,
+    p_wake dispatch.wake,
     p_now timestamptz
 )
-returns dispatch._ruling[]
+returns dispatch.decision
 language plpgsql
 volatile
 parallel unsafe
 set search_path = pg_catalog, pg_temp
 as $fn$
-declare
-    v_pending constant dispatch.run_status[] := array[
-        'queued', 'dispatched'
-    ]::dispatch.run_status[];
-    v_holders uuid[];
-    v_held record;
-    v_outcome dispatch.outcome;
-    v_rulings dispatch._ruling[] := '{}'::dispatch._ruling[];
 begin
-    v_holders := array(
-        select h.id
-        from unnest(p_round) as c
-        cross join lateral (
-            select r.id
-            from dispatch.run as r
-            where r.workspace_id = p_workspace_id
-                and r.agent_id = (c.wake).agent_id
-                and r.issue_id = (c.wake).issue_id
-                and r.status in ('queued', 'dispatched')
-            limit 1
-        ) as h
-        where (c.wake).fire_at is null
-    );
-    if cardinality(v_holders) = 0 then
-        return v_rulings;
+    if dispatch._may_coalesce(p_workspace_id, p_run_id, p_wake, p_now) then
+        perform dispatch._merge_wake(p_workspace_id, p_run_id, p_wake, p_now);
+        return row(
+            'coalesced', 'coalesced', p_run_id, p_wake.agent_id, p_wake.source, null
+        )::dispatch.decision;
     end if;
-    for v_held in
-        select c.ord, c.wake, r.id as run_id
-        from (select distinct i.id from unnest(v_holders) as i (id) order by i.id) as h
-        cross join lateral (
-            select o.id, o.agent_id, o.issue_id
-            from dispatch.run as o
-            where o.workspace_id = p_workspace_id
-                and o.id = h.id
-                and o.status = any(v_pending)
-            limit 1
-            for no key update
-        ) as r
-        inner join unnest(p_round) as c
-            on (c.wake).agent_id = r.agent_id
-            and (c.wake).issue_id = r.issue_id
-            and (c.wake).fire_at is null
-    loop
-        v_outcome := 'absorbed';
-        if dispatch._may_coalesce(p_workspace_id, v_held.run_id, v_held.wake, p_now) then
-            v_outcome := 'coalesced';
-            perform dispatch._merge_wake(p_workspace_id, v_held.run_id, v_held.wake, p_now);
-        -- A retry or a follow-up that finds the slot taken hands its wakes over by itself.
-        elsif not coalesce('record' = any((v_held.wake).skip), false) then
-            perform dispatch._record_wake(
-                p_workspace_id, v_held.run_id, v_held.wake, 'absorbed', p_now
-            );
-        end if;
-        v_rulings := v_rulings || row(
-            v_held.ord,
-            row(
-                v_outcome,
-                case v_outcome when 'coalesced' then 'coalesced' else 'already_active' end,
-                v_held.run_id, (v_held.wake).agent_id, (v_held.wake).source, null
-            )::dispatch.decision
-        )::dispatch._ruling;
-    end loop;
-    return v_rulings;
+    -- A retry or a follow-up that finds the slot taken hands its wakes over by itself.
+    if p_wake.skip is null or not 'record' = any(p_wake.skip) then
+        perform dispatch._record_wake(p_workspace_id, p_run_id, p_wake, 'absorbed', p_now);
+    end if;
+    return row(
+        'absorbed', 'already_active', p_run_id, p_wake.agent_id, p_wake.source, null
+    )::dispatch.decision;
 end;
 $fn$;
 
-comment on function dispatch._absorb_wakes(uuid, dispatch._candidate[], timestamptz) is
-$doc$Gates 5 and 6: merge each wake whose issue and agent have a queued or dispatched run into
-that run, or record it there.
+comment on function dispatch._absorb_wake(uuid, uuid, dispatch.wake, timestamptz) is
+$doc$Gates 5 and 6: merge a wake into the run that holds its pending slot, or record it there.
 
-Returns the decisions of the wakes that it settled, none for the others.
+The caller holds the run row and has seen it queued or dispatched under that lock.
 Errors: none.$doc$;
--- end sql/30_functions/admission/_absorb_wakes.sql
+-- end sql/30_functions/admission/_absorb_wake.sql
 
 -- begin sql/30_functions/admission/_admit_round.sql
--- Locks: run rows through _settle_wakes, then what the two inserts wait for. Rows go in by pair
--- and by key, so that two batches wait for each other in one order. Each insert yields to
--- exactly its own index: the loser of the pair's looks for the slot again, the loser of the
--- key's takes its run row back and answers with the run that has the key.
+-- Locks: run rows through _settle_wake, then what the inserts wait for. The loser of the pair's
+-- index looks for the slot again, the loser of the key's answers with the run that has the key.
 create or replace function dispatch._admit_round(
     p_workspace_id uuid,
     p_round dispatch._candidate[],
@@ -1436,80 +1382,59 @@ set search_path = pg_catalog, pg_temp
 as $fn$
 declare
     v_left dispatch._candidate[] := p_round;
+    v_open dispatch._candidate[];
     v_rulings dispatch._ruling[] := '{}'::dispatch._ruling[];
-    v_new dispatch._ruling[];
-    v_made uuid[];
-    v_kept uuid[];
+    v_runs dispatch.run[];
+    v_details dispatch.run_detail[];
+    v_runtimes uuid[] := '{}'::uuid[];
+    v_c dispatch._candidate;
+    v_decision dispatch.decision;
+    v_count bigint;
 begin
     for v_try in 1..4 loop
-        v_new := dispatch._settle_wakes(p_workspace_id, v_left, p_now);
-        if cardinality(v_new) > 0 then
-            v_rulings := v_rulings || v_new;
-            v_left := dispatch._without(v_left, v_new);
-            exit when cardinality(v_left) = 0;
+        if cardinality(v_left) > 1 then
+            perform dispatch._lock_holders(p_workspace_id, v_left);
         end if;
+        v_open := '{}'::dispatch._candidate[];
+        v_runs := '{}'::dispatch.run[];
+        v_details := '{}'::dispatch.run_detail[];
+        foreach v_c in array v_left loop
+            v_decision := dispatch._settle_wake(p_workspace_id, v_c.wake, p_now);
+            if v_decision.outcome is not null then
+                v_rulings := v_rulings || row(v_c.ord, v_decision)::dispatch._ruling;
+            else
+                v_open := v_open || v_c;
+                v_runs := v_runs || dispatch._run_row(
+                    p_workspace_id, v_c.run_id, v_c.wake, p_now
+                );
+                v_details := v_details || dispatch._detail_row(
+                    p_workspace_id, v_c.run_id, v_c.wake, p_now
+                );
+            end if;
+        end loop;
+        v_left := '{}'::dispatch._candidate[];
+        exit when cardinality(v_open) = 0;
 
-        with made as (
-            insert into dispatch.run (
-                workspace_id, id, agent_id, runtime_id, issue_id, lane, status, priority,
-                attempt, max_attempts, requested_at, fire_at
-            )
-            select
-                p_workspace_id, c.run_id, (c.wake).agent_id, (c.wake).runtime_id,
-                (c.wake).issue_id,
-                coalesce(
-                    (c.wake).issue_id, (c.wake).chat_session_id,
-                    case
-                        when (c.wake).autopilot_run_id is null then (c.wake).agent_id
-                        else c.run_id
-                    end
-                ),
-                case when (c.wake).fire_at is null then 'queued' else 'deferred' end
-                ::dispatch.run_status,
-                (c.wake).priority, (c.wake).attempt, (c.wake).max_attempts, p_now,
-                (c.wake).fire_at
-            from unnest(v_left) as c
-            order by (c.wake).agent_id, (c.wake).issue_id, c.run_id
-            on conflict (workspace_id, agent_id, issue_id)
-            where status in ('queued', 'dispatched')
-            do nothing
-            returning id
-        )
-        select array_agg(m.id) into v_made from made as m;
-
-        with kept as (
-            insert into dispatch.run_detail (
-                workspace_id, run_id, issue_id, requested_at, reason, source, payload,
-                idempotency_key, chat_session_id, autopilot_run_id, comment_id, parent_run_id,
-                rerun_of_run_id, escalation_for_run_id, delegated_from_run_id, actor_type,
-                actor_id, originator_id, accountable_id, attribution_source, evidence_kind,
-                evidence_id, squad_id, is_leader_run, handoff_note, session_id, work_dir,
-                force_fresh
-            )
-            select
-                p_workspace_id, c.run_id, (c.wake).issue_id, p_now, (c.wake).reason,
-                (c.wake).source, (c.wake).payload, (c.wake).idempotency_key,
-                (c.wake).chat_session_id, (c.wake).autopilot_run_id, (c.wake).comment_id,
-                (c.wake).parent_run_id, (c.wake).rerun_of_run_id,
-                (c.wake).escalation_for_run_id, (c.wake).delegated_from_run_id,
-                (c.wake).actor_type, (c.wake).actor_id, (c.wake).originator_id,
-                (c.wake).accountable_id, (c.wake).attribution_source, (c.wake).evidence_kind,
-                (c.wake).evidence_id, (c.wake).squad_id, (c.wake).is_leader_run,
-                (c.wake).handoff_note, (c.wake).session_id, (c.wake).work_dir,
-                (c.wake).force_fresh
-            from unnest(v_left) as c
-            where cardinality(v_made) = cardinality(v_left) or c.run_id = any(v_made)
-            order by (c.wake).idempotency_key, c.run_id
-            on conflict (workspace_id, idempotency_key)
-            where idempotency_key is not null
-            do nothing
-            returning run_id
-        )
-        select array_agg(k.run_id) into v_kept from kept as k;
-
-        v_new := dispatch._rule_inserts(p_workspace_id, v_left, v_made, v_kept);
-        v_rulings := v_rulings || v_new;
-        v_left := dispatch._without(v_left, v_new);
+        v_count := dispatch._insert_runs(p_workspace_id, v_runs, v_details);
+        foreach v_c in array v_open loop
+            if v_count = cardinality(v_open)
+                or dispatch._has_detail(p_workspace_id, v_c.run_id)
+            then
+                v_decision := dispatch._insert_decision(v_c.run_id, v_c.wake);
+                if v_decision.outcome = 'queued'
+                    and not (v_c.wake).runtime_id = any(v_runtimes)
+                then
+                    v_runtimes := v_runtimes || (v_c.wake).runtime_id;
+                end if;
+            else
+                v_decision := dispatch._take_back(p_workspace_id, v_c.run_id, v_c.wake);
+            end if;
+            if v_decision.outcome is not null then
+                v_rulings := v_rulings || row(v_c.ord, v_decision)::dispatch._ruling;
+            else
+                v_left := v_left || v_c;
+            end if;
+        end loop;
         exit when cardinality(v_left) = 0;
     end loop;
     if cardinality(v_left) > 0 then
@@ -1517,6 +1442,7 @@ begin
             'PD409', 'pending slot contended', 'p_issue_id', 'try the call again.'
         );
     end if;
+    perform dispatch._notify_runtimes(v_runtimes);
     return v_rulings;
 end;
 $fn$;
@@ -1524,7 +1450,7 @@ $fn$;
 comment on function dispatch._admit_round(uuid, dispatch._candidate[], timestamptz) is
 $doc$Take independent candidates through gates 4 to 8 and insert the runs of those that pass.
 
-The only place that inserts into run and run_detail. Returns one decision a candidate, in no
+Returns one decision a candidate, in no
 order.
 Errors: PD409 the pending slot changed hands in four rounds.$doc$;
 -- end sql/30_functions/admission/_admit_round.sql
@@ -1545,62 +1471,50 @@ as $fn$
 declare
     v_now timestamptz;
     v_candidates dispatch._candidate[];
-    v_open dispatch._candidate[];
-    v_round integer[];
-    v_rulings dispatch._ruling[];
-    v_event record;
+    v_c dispatch._candidate;
+    v_open dispatch._candidate[] := '{}'::dispatch._candidate[];
+    v_round dispatch._candidate[];
+    v_ruling dispatch._ruling;
+    v_decision dispatch.decision;
+    v_decisions dispatch.decision[] := '{}'::dispatch.decision[];
 begin
     perform dispatch._lock_agents(
-        p_workspace_id, array(select distinct w.agent_id from unnest(p_wakes) as w)
+        p_workspace_id, array(select w.agent_id from unnest(p_wakes) as w)
     );
     v_now := dispatch.clock();
-    v_candidates := array(
-        select c from dispatch._gate_wakes(p_workspace_id, p_wakes, v_now) as c
-    );
-    v_rulings := array(
-        select row(c.ord, dispatch._blocked_decision(c.wake, c.code))::dispatch._ruling
-        from unnest(v_candidates) as c
-        where c.code is not null
-    );
-    v_open := dispatch._without(v_candidates, v_rulings);
-
-    while cardinality(v_open) > 1 loop
-        v_round := dispatch._next_round(v_open);
-        v_rulings := v_rulings || dispatch._admit_round(
-            p_workspace_id,
-            array(select c from unnest(v_open) as c where c.ord = any(v_round)),
-            v_now
-        );
-        v_open := array(
-            select c from unnest(v_open) as c where not c.ord = any(v_round) order by c.ord
-        );
-    end loop;
-    if cardinality(v_open) = 1 then
-        v_rulings := v_rulings || dispatch._admit_round(p_workspace_id, v_open, v_now);
-    end if;
-
-    for v_event in
-        select c.wake, s.decision
-        from unnest(v_rulings) as s
-        inner join unnest(v_candidates) as c on c.ord = s.ord
-        where (s.decision).outcome in ('deduplicated', 'rate_limited', 'blocked')
-        order by s.ord
-    loop
-        perform dispatch._record_gate_event(
-            p_workspace_id, v_now, (v_event.decision).reason_code::text, v_event.wake,
-            (v_event.decision).run_id, (v_event.decision).detail
-        );
-        if (v_event.decision).reason_code = 'paused' then
-            perform dispatch._remember_assignment(p_workspace_id, v_event.wake, v_now);
+    v_candidates := dispatch._gate_wakes(p_workspace_id, p_wakes, v_now);
+    foreach v_c in array v_candidates loop
+        if v_c.code is null then
+            v_open := v_open || v_c;
+        else
+            v_decisions[v_c.ord] := dispatch._blocked_decision(v_c.wake, v_c.code);
         end if;
     end loop;
 
-    return query
-    select
-        (s.decision).outcome, (s.decision).reason_code, (s.decision).run_id,
-        (s.decision).agent_id, (s.decision).source, (s.decision).detail
-    from unnest(v_rulings) as s
-    order by s.ord;
+    while cardinality(v_open) > 0 loop
+        v_round := v_open;
+        if cardinality(v_open) > 1 then
+            v_round := dispatch._next_round(v_open);
+        end if;
+        foreach v_ruling in array dispatch._admit_round(p_workspace_id, v_round, v_now) loop
+            v_decisions[v_ruling.ord] := v_ruling.decision;
+        end loop;
+        v_open := dispatch._without(v_open, v_round);
+    end loop;
+
+    foreach v_c in array v_candidates loop
+        v_decision := v_decisions[v_c.ord];
+        if v_decision.outcome in ('deduplicated', 'rate_limited', 'blocked') then
+            perform dispatch._record_gate_event(
+                p_workspace_id, v_now, v_decision.reason_code::text, v_c.wake,
+                v_decision.run_id, v_decision.detail
+            );
+            if v_decision.reason_code = 'paused' then
+                perform dispatch._remember_assignment(p_workspace_id, v_c.wake, v_now);
+            end if;
+        end if;
+        return next v_decision;
+    end loop;
 end;
 $fn$;
 
@@ -1665,6 +1579,36 @@ $doc$Answer a wake that one of the gates 1 to 3 blocks; an agent that is not the
 
 Errors: none.$doc$;
 -- end sql/30_functions/admission/_blocked_decision.sql
+
+-- begin sql/30_functions/admission/_detail_row.sql
+create or replace function dispatch._detail_row(
+    p_workspace_id uuid,
+    p_run_id uuid,
+    p_wake dispatch.wake,
+    p_now timestamptz
+)
+returns dispatch.run_detail
+language sql
+immutable
+parallel safe
+as $fn$
+select row(
+    p_workspace_id, p_run_id, (p_wake).issue_id, p_now, (p_wake).reason, (p_wake).source,
+    (p_wake).payload, (p_wake).idempotency_key, 1, (p_wake).chat_session_id,
+    (p_wake).autopilot_run_id, (p_wake).comment_id, (p_wake).parent_run_id,
+    (p_wake).rerun_of_run_id, (p_wake).escalation_for_run_id, (p_wake).delegated_from_run_id,
+    null, (p_wake).actor_type, (p_wake).actor_id, (p_wake).originator_id,
+    (p_wake).accountable_id, (p_wake).attribution_source, (p_wake).evidence_kind,
+    (p_wake).evidence_id, (p_wake).squad_id, (p_wake).is_leader_run, (p_wake).handoff_note,
+    (p_wake).session_id, (p_wake).work_dir, (p_wake).force_fresh, null, null, null, null
+)::dispatch.run_detail;
+$fn$;
+
+comment on function dispatch._detail_row(uuid, uuid, dispatch.wake, timestamptz) is
+$doc$Make the details of the run that a wake becomes at p_now.
+
+Errors: none.$doc$;
+-- end sql/30_functions/admission/_detail_row.sql
 
 -- begin sql/30_functions/admission/_duplicate_decision.sql
 create or replace function dispatch._duplicate_decision(
@@ -1742,104 +1686,122 @@ Errors: none of its own; one of the read reaches the caller and nothing is writt
 -- end sql/30_functions/admission/_find_duplicate.sql
 
 -- begin sql/30_functions/admission/_gate_wakes.sql
--- Gates 1 to 3 depend on no other wake of the batch, so they are one statement over all of it.
--- Each look-up is a lateral of one row: a plan that is made while the tables are empty is kept,
--- and would scan them for ever if it could join in another way.
+-- Judges wake by wake with look-ups by key, since a statement over rows as wide as a wake costs
+-- more to set up than all the look-ups of a call. Gates 1 to 3 depend on no other wake of the
+-- batch.
 create or replace function dispatch._gate_wakes(
     p_workspace_id uuid,
     p_wakes dispatch.wake[],
     p_now timestamptz
 )
-returns setof dispatch._candidate
+returns dispatch._candidate[]
 language plpgsql
 volatile
 parallel unsafe
-rows 10
 set search_path = pg_catalog, pg_temp
 as $fn$
 declare
     v_tick constant bigint := dispatch._uuid_tick();
     v_paused constant dispatch.reason_code := dispatch._pause_verdict(p_workspace_id);
-    v_policy constant text := (
-        select s.attribution_policy from dispatch.workspace as s where s.id = p_workspace_id
-    );
+    v_candidates dispatch._candidate[] := '{}'::dispatch._candidate[];
+    v_policy text;
+    v_wake dispatch.wake;
+    v_agent uuid;
+    v_fallback uuid;
+    v_runtime uuid;
+    v_status text;
+    v_archived_at timestamptz;
+    v_is_executable boolean;
+    v_code dispatch.reason_code;
+    v_human uuid;
+    v_answering uuid;
+    v_how text;
 begin
-    return query
-    select
-        w.ordinality::integer,
-        dispatch._uuid_v7(v_tick + w.ordinality),
-        coalesce(
-            g.agent_code,
-            case when h.how is null then 'attribution_blocked'::dispatch.reason_code end,
-            case when not coalesce('pause' = any(w.skip), false) then v_paused end
-        ),
-        row(
-            w.agent_id, w.reason, w.source, coalesce(w.payload, '{}'),
-            nullif(w.idempotency_key, ''), w.issue_id, w.chat_session_id, w.autopilot_run_id,
-            w.comment_id, coalesce(w.priority, 0),
-            case when w.fire_at > p_now then w.fire_at end, coalesce(w.coalesce, true),
-            coalesce(w.max_attempts, 2), coalesce(w.attempt, 1), g.bound_id, w.actor_type,
-            w.actor_id, w.acting_run_id, g.human_id,
-            coalesce(g.human_id, g.answering_id, g.fallback_id), h.how,
-            coalesce(w.evidence_kind, case when w.chat_session_id is not null then 'chat' end),
-            coalesce(w.evidence_id, w.chat_session_id),
-            coalesce(w.delegated_from_run_id, w.acting_run_id), w.parent_run_id,
-            w.rerun_of_run_id, w.escalation_for_run_id, w.squad_id,
-            coalesce(w.is_leader_run, false), w.handoff_note, w.session_id, w.work_dir,
-            coalesce(w.force_fresh, false), w.skip
-        )::dispatch.wake
-    from unnest(p_wakes) with ordinality as w
-    left join lateral (
-        select g.id, g.owner_id, g.runtime_id, g.status, g.archived_at
-        from dispatch.agent as g
-        where g.workspace_id = p_workspace_id and g.id = w.agent_id
-        limit 1
-    ) as a on true
-    left join lateral (
-        select g.status, g.offline_reason
-        from dispatch.runtime as g
-        where g.workspace_id = p_workspace_id and g.id = a.runtime_id
-        limit 1
-    ) as rt on true
-    left join lateral (
-        select g.originator_id, g.accountable_id
-        from dispatch.run_detail as g
-        where g.workspace_id = p_workspace_id and g.run_id = w.acting_run_id
-        limit 1
-    ) as d on true
-    cross join lateral (
+    select s.attribution_policy
+    into v_policy
+    from dispatch.workspace as s
+    where s.id = p_workspace_id;
+    for v_i in 1..cardinality(p_wakes) loop
+        v_wake := p_wakes[v_i];
         select
-            coalesce(w.runtime_id, a.runtime_id) as bound_id,
-            case when not coalesce('agent' = any(w.skip), false) then dispatch._agent_verdict(
-                a.id is not null, a.archived_at is not null, a.runtime_id is not null,
-                coalesce(rt.status <> 'offline', true)
-                or rt.offline_reason is distinct from 'not_executable',
-                a.status
-            ) end as agent_code,
-            case
-                when 'attribution' = any(w.skip) then w.originator_id
-                when w.actor_type = 'user' then w.actor_id
-                when w.actor_type = 'agent' then d.originator_id
-                else w.originator_id
-            end as human_id,
-            case
-                when 'attribution' = any(w.skip) then w.accountable_id
-                when w.actor_type = 'agent' then d.accountable_id
-            end as answering_id,
-            case when v_policy = 'owner_fallback' then a.owner_id end as fallback_id
-    ) as g
-    cross join lateral (
-        select coalesce(
-            case when 'attribution' = any(w.skip) then w.attribution_source end,
-            case
-                when g.human_id is null and g.answering_id is null then null
-                when w.actor_type = 'user' then 'direct_human'
-                else 'delegation'
-            end,
-            case when g.fallback_id is not null then 'owner_fallback' end
-        ) as how
-    ) as h
-    order by w.ordinality;
+            g.id, g.runtime_id, g.status, g.archived_at,
+            case when v_policy = 'owner_fallback' then g.owner_id end,
+            coalesce(
+                rt.status <> 'offline' or rt.offline_reason is distinct from 'not_executable',
+                true
+            )
+        into v_agent, v_runtime, v_status, v_archived_at, v_fallback, v_is_executable
+        from dispatch.agent as g
+        left join lateral (
+            select r.status, r.offline_reason
+            from dispatch.runtime as r
+            where r.workspace_id = p_workspace_id and r.id = g.runtime_id
+            limit 1
+        ) as rt on true
+        where g.workspace_id = p_workspace_id and g.id = v_wake.agent_id;
+
+        v_how := null;
+        v_answering := null;
+        if 'attribution' = any(v_wake.skip) then
+            v_human := v_wake.originator_id;
+            v_answering := v_wake.accountable_id;
+            v_how := v_wake.attribution_source;
+        elsif v_wake.actor_type = 'user' then
+            v_human := v_wake.actor_id;
+        elsif v_wake.actor_type = 'agent' then
+            select d.originator_id, d.accountable_id
+            into v_human, v_answering
+            from dispatch.run_detail as d
+            where d.workspace_id = p_workspace_id and d.run_id = v_wake.acting_run_id;
+        else
+            v_human := v_wake.originator_id;
+        end if;
+        if v_how is null then
+            v_how := case
+                when num_nonnulls(v_human, v_answering) > 0 then
+                    case v_wake.actor_type when 'user' then 'direct_human' else 'delegation' end
+                when v_fallback is not null then 'owner_fallback'
+            end;
+        end if;
+
+        v_code := null;
+        if v_wake.skip is null or not 'agent' = any(v_wake.skip) then
+            v_code := dispatch._agent_verdict(
+                v_agent is not null, v_archived_at is not null,
+                v_runtime is not null, v_is_executable, v_status
+            );
+        end if;
+        if v_code is null and v_how is null then
+            v_code := 'attribution_blocked';
+        elsif v_code is null and (v_wake.skip is null or not 'pause' = any(v_wake.skip)) then
+            v_code := v_paused;
+        end if;
+
+        v_wake.payload := coalesce(v_wake.payload, '{}');
+        v_wake.idempotency_key := nullif(v_wake.idempotency_key, '');
+        v_wake.priority := coalesce(v_wake.priority, 0);
+        v_wake.fire_at := case when v_wake.fire_at > p_now then v_wake.fire_at end;
+        v_wake.coalesce := coalesce(v_wake.coalesce, true);
+        v_wake.max_attempts := coalesce(v_wake.max_attempts, 2);
+        v_wake.attempt := coalesce(v_wake.attempt, 1);
+        v_wake.runtime_id := coalesce(v_wake.runtime_id, v_runtime);
+        v_wake.originator_id := v_human;
+        v_wake.accountable_id := coalesce(v_human, v_answering, v_fallback);
+        v_wake.attribution_source := v_how;
+        if v_wake.chat_session_id is not null then
+            v_wake.evidence_kind := coalesce(v_wake.evidence_kind, 'chat');
+            v_wake.evidence_id := coalesce(v_wake.evidence_id, v_wake.chat_session_id);
+        end if;
+        v_wake.delegated_from_run_id := coalesce(
+            v_wake.delegated_from_run_id, v_wake.acting_run_id
+        );
+        v_wake.is_leader_run := coalesce(v_wake.is_leader_run, false);
+        v_wake.force_fresh := coalesce(v_wake.force_fresh, false);
+        v_candidates[v_i] := row(
+            v_i, dispatch._uuid_v7(v_tick + v_i), v_code, v_wake
+        )::dispatch._candidate;
+    end loop;
+    return v_candidates;
 end;
 $fn$;
 
@@ -1853,6 +1815,125 @@ to stand in, has no known policy, or the agent has no owner. Rule: issue-to-run 
 Errors: none.$doc$;
 -- end sql/30_functions/admission/_gate_wakes.sql
 
+-- begin sql/30_functions/admission/_has_detail.sql
+create or replace function dispatch._has_detail(p_workspace_id uuid, p_run_id uuid)
+returns boolean
+language plpgsql
+stable
+parallel safe
+set search_path = pg_catalog, pg_temp
+as $fn$
+begin
+    return exists (
+        select from dispatch.run_detail as d
+        where d.workspace_id = p_workspace_id and d.run_id = p_run_id
+    );
+end;
+$fn$;
+
+comment on function dispatch._has_detail(uuid, uuid) is
+$doc$Tell whether a run got its details, and so both of its rows.
+
+Errors: none.$doc$;
+-- end sql/30_functions/admission/_has_detail.sql
+
+-- begin sql/30_functions/admission/_insert_decision.sql
+create or replace function dispatch._insert_decision(p_run_id uuid, p_wake dispatch.wake)
+returns dispatch.decision
+language sql
+immutable
+parallel safe
+as $fn$
+select row(
+    case when (p_wake).fire_at is null then 'queued'::dispatch.outcome else 'deferred' end,
+    case when (p_wake).fire_at is null then 'queued'::dispatch.reason_code else 'deferred' end,
+    p_run_id, (p_wake).agent_id, (p_wake).source, null
+)::dispatch.decision;
+$fn$;
+
+comment on function dispatch._insert_decision(uuid, dispatch.wake) is
+$doc$Answer a wake that became a run of its own: queued, or deferred until its time.
+
+Errors: none.$doc$;
+-- end sql/30_functions/admission/_insert_decision.sql
+
+-- begin sql/30_functions/admission/_insert_runs.sql
+-- Locks: what the two inserts wait for. Rows go in by pair and by key, so that two batches wait
+-- for each other in one order. Each insert yields to exactly its own index. The sources are
+-- arrays of the tables' own rows: no wider than its target, a source is the cheapest to set up,
+-- for one run and for a thousand.
+create or replace function dispatch._insert_runs(
+    p_workspace_id uuid,
+    p_runs dispatch.run[],
+    p_details dispatch.run_detail[]
+)
+returns bigint
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_details dispatch.run_detail[] := p_details;
+    v_count bigint;
+begin
+    insert into dispatch.run (
+        workspace_id, id, agent_id, runtime_id, issue_id, lane, status, priority, attempt,
+        max_attempts, requested_at, fire_at
+    )
+    select
+        r.workspace_id, r.id, r.agent_id, r.runtime_id, r.issue_id, r.lane, r.status,
+        r.priority, r.attempt, r.max_attempts, r.requested_at, r.fire_at
+    from unnest(p_runs) as r
+    order by r.agent_id, r.issue_id, r.id
+    on conflict (workspace_id, agent_id, issue_id)
+    where status in ('queued', 'dispatched')
+    do nothing;
+    get diagnostics v_count = row_count;
+    if v_count < cardinality(p_runs) then
+        v_details := array(
+            select d
+            from unnest(p_details) as d
+            where exists (
+                select
+                from dispatch.run as r
+                where r.workspace_id = p_workspace_id and r.id = d.run_id
+            )
+        );
+    end if;
+
+    insert into dispatch.run_detail (
+        workspace_id, run_id, issue_id, requested_at, reason, source, payload, idempotency_key,
+        chat_session_id, autopilot_run_id, comment_id, parent_run_id, rerun_of_run_id,
+        escalation_for_run_id, delegated_from_run_id, actor_type, actor_id, originator_id,
+        accountable_id, attribution_source, evidence_kind, evidence_id, squad_id, is_leader_run,
+        handoff_note, session_id, work_dir, force_fresh
+    )
+    select
+        d.workspace_id, d.run_id, d.issue_id, d.requested_at, d.reason, d.source, d.payload,
+        d.idempotency_key, d.chat_session_id, d.autopilot_run_id, d.comment_id, d.parent_run_id,
+        d.rerun_of_run_id, d.escalation_for_run_id, d.delegated_from_run_id, d.actor_type,
+        d.actor_id, d.originator_id, d.accountable_id, d.attribution_source, d.evidence_kind,
+        d.evidence_id, d.squad_id, d.is_leader_run, d.handoff_note, d.session_id, d.work_dir,
+        d.force_fresh
+    from unnest(v_details) as d
+    order by d.idempotency_key, d.run_id
+    on conflict (workspace_id, idempotency_key)
+    where idempotency_key is not null
+    do nothing;
+    get diagnostics v_count = row_count;
+    return v_count;
+end;
+$fn$;
+
+comment on function dispatch._insert_runs(uuid, dispatch.run[], dispatch.run_detail[]) is
+$doc$Insert runs and their details, and tell how many of them got both.
+
+The only place that inserts into run and run_detail. A run whose pending slot is taken gets
+neither row, one whose key is taken keeps its run row for the caller to take back.
+Errors: none.$doc$;
+-- end sql/30_functions/admission/_insert_runs.sql
+
 -- begin sql/30_functions/admission/_lock_agents.sql
 -- Locks: agents FOR KEY SHARE by id. Held to the end of the transaction, so that an archive or
 -- a teardown, which locks FOR UPDATE, cannot slip between the verdict and the insert.
@@ -1864,6 +1945,13 @@ parallel unsafe
 set search_path = pg_catalog, pg_temp
 as $fn$
 begin
+    if cardinality(p_agent_ids) = 1 then
+        perform
+        from dispatch.agent as a
+        where a.workspace_id = p_workspace_id and a.id = p_agent_ids[1]
+        for key share;
+        return;
+    end if;
     perform
     from (select distinct i.id from unnest(p_agent_ids) as i (id) order by i.id) as n
     cross join lateral (
@@ -1881,6 +1969,56 @@ $doc$Keep these agents from being archived or deleted until the transaction ends
 
 Errors: none.$doc$;
 -- end sql/30_functions/admission/_lock_agents.sql
+
+-- begin sql/30_functions/admission/_lock_holders.sql
+-- Locks: run rows FOR NO KEY UPDATE by id, and none when no slot is taken.
+create or replace function dispatch._lock_holders(
+    p_workspace_id uuid,
+    p_round dispatch._candidate[]
+)
+returns void
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_holders uuid[];
+begin
+    v_holders := array(
+        select h.id
+        from unnest(p_round) as c
+        cross join lateral (
+            select r.id
+            from dispatch.run as r
+            where r.workspace_id = p_workspace_id
+                and r.agent_id = (c.wake).agent_id
+                and r.issue_id = (c.wake).issue_id
+                and r.status in ('queued', 'dispatched')
+            limit 1
+        ) as h
+        where (c.wake).issue_id is not null and (c.wake).fire_at is null
+    );
+    if cardinality(v_holders) > 0 then
+        perform
+        from (select distinct i.id from unnest(v_holders) as i (id) order by i.id) as h
+        cross join lateral (
+            select
+            from dispatch.run as o
+            where o.workspace_id = p_workspace_id and o.id = h.id
+            limit 1
+            for no key update
+        ) as r;
+    end if;
+end;
+$fn$;
+
+comment on function dispatch._lock_holders(uuid, dispatch._candidate[]) is
+$doc$Hold the runs in whose pending slots these candidates may end, in one order, so that two
+batches wait for each other and never deadlock.
+
+Errors: none.$doc$;
+-- end sql/30_functions/admission/_lock_holders.sql
 
 -- begin sql/30_functions/admission/_may_coalesce.sql
 create or replace function dispatch._may_coalesce(
@@ -1980,14 +2118,16 @@ Errors: none.$doc$;
 -- Where an agent assigns, the assignments of others to the same task wait as well, since a
 -- merge relabels the run that the allowance counts.
 create or replace function dispatch._next_round(p_open dispatch._candidate[])
-returns integer[]
+returns dispatch._candidate[]
 language plpgsql
 immutable
 parallel safe
 set search_path = pg_catalog, pg_temp
 as $fn$
+declare
+    v_round integer[];
 begin
-    return array(
+    v_round := array(
         select r.ord
         from (
             select
@@ -2014,13 +2154,16 @@ begin
         where r.key_rank = 1
             and r.slot_rank = 1
             and (r.task_rank = 1 or not r.is_task_bounded)
-        order by r.ord
     );
+    if cardinality(v_round) = cardinality(p_open) then
+        return p_open;
+    end if;
+    return array(select c from unnest(p_open) as c where c.ord = any(v_round) order by c.ord);
 end;
 $fn$;
 
 comment on function dispatch._next_round(dispatch._candidate[]) is
-$doc$Give the places of the open candidates that depend on no earlier open one.
+$doc$Give the open candidates that depend on no earlier open one.
 
 Errors: none.$doc$;
 -- end sql/30_functions/admission/_next_round.sql
@@ -2120,12 +2263,9 @@ as $fn$
 declare
     v_now constant timestamptz := dispatch.clock();
     v_decisions dispatch.decision[] := '{}'::dispatch.decision[];
-    v_c record;
+    v_c dispatch._candidate;
 begin
-    for v_c in
-        select c.ord, c.code, c.wake
-        from dispatch._gate_wakes(p_workspace_id, p_wakes, v_now) as c
-    loop
+    foreach v_c in array dispatch._gate_wakes(p_workspace_id, p_wakes, v_now) loop
         v_decisions[v_c.ord] := case
             when v_c.code is not null then dispatch._blocked_decision(v_c.wake, v_c.code)
             else dispatch._preview_wake(p_workspace_id, v_c.wake, v_now)
@@ -2244,165 +2384,157 @@ comment, key) that was recorded with the same outcome gains a count instead of a
 Errors: none.$doc$;
 -- end sql/30_functions/admission/_record_wake.sql
 
--- begin sql/30_functions/admission/_rule_inserts.sql
-create or replace function dispatch._rule_inserts(
+-- begin sql/30_functions/admission/_run_row.sql
+create or replace function dispatch._run_row(
     p_workspace_id uuid,
-    p_round dispatch._candidate[],
-    p_made uuid[],
-    p_kept uuid[]
-)
-returns dispatch._ruling[]
-language plpgsql
-volatile
-parallel unsafe
-set search_path = pg_catalog, pg_temp
-as $fn$
-declare
-    v_rulings dispatch._ruling[];
-    v_c record;
-    v_run uuid;
-begin
-    v_rulings := array(
-        select row(
-            c.ord,
-            row(
-                case when (c.wake).fire_at is null then 'queued' else 'deferred' end,
-                case when (c.wake).fire_at is null then 'queued' else 'deferred' end,
-                c.run_id, (c.wake).agent_id, (c.wake).source, null
-            )::dispatch.decision
-        )::dispatch._ruling
-        from unnest(p_round) as c
-        where cardinality(p_kept) = cardinality(p_round) or c.run_id = any(p_kept)
-    );
-    perform dispatch._notify_runtimes(array(
-        select distinct (c.wake).runtime_id
-        from unnest(p_round) as c
-        where (c.wake).fire_at is null
-            and (cardinality(p_kept) = cardinality(p_round) or c.run_id = any(p_kept))
-    ));
-    if coalesce(cardinality(p_kept), 0) = coalesce(cardinality(p_made), 0) then
-        return v_rulings;
-    end if;
-
-    delete from dispatch.run as r
-    where r.workspace_id = p_workspace_id
-        and r.id = any(p_made)
-        and not r.id = any(coalesce(p_kept, '{}'));
-    for v_c in
-        select c.ord, c.wake
-        from unnest(p_round) as c
-        where c.run_id = any(p_made) and not c.run_id = any(coalesce(p_kept, '{}'))
-        order by c.ord
-    loop
-        select d.run_id
-        into v_run
-        from dispatch.run_detail as d
-        where d.workspace_id = p_workspace_id
-            and d.idempotency_key = (v_c.wake).idempotency_key;
-        -- Not found: whoever had the key is gone, and the caller tries the insert again.
-        if found then
-            v_rulings := v_rulings || row(
-                v_c.ord,
-                dispatch._duplicate_decision(p_workspace_id, v_c.wake, v_run, 'duplicate_key')
-            )::dispatch._ruling;
-        end if;
-    end loop;
-    return v_rulings;
-end;
-$fn$;
-
-comment on function dispatch._rule_inserts(uuid, dispatch._candidate[], uuid[], uuid[]) is
-$doc$Decide candidates by what the two inserts of a round did with them.
-
-p_made are the runs that got their row, p_kept those of them that got their detail as well. A
-run without detail lost its key to another: its row is taken back and the answer names the run
-that has the key. A candidate without a row lost the pending slot and gets no decision here.
-Errors: none.$doc$;
--- end sql/30_functions/admission/_rule_inserts.sql
-
--- begin sql/30_functions/admission/_settle_wakes.sql
-create or replace function dispatch._settle_wakes(
-    p_workspace_id uuid,
-    p_round dispatch._candidate[],
+    p_run_id uuid,
+    p_wake dispatch.wake,
     p_now timestamptz
 )
-returns dispatch._ruling[]
+returns dispatch.run
+language sql
+immutable
+parallel safe
+as $fn$
+select row(
+    p_workspace_id, p_run_id, (p_wake).agent_id, (p_wake).runtime_id, (p_wake).issue_id,
+    coalesce(
+        (p_wake).issue_id, (p_wake).chat_session_id,
+        case when (p_wake).autopilot_run_id is null then (p_wake).agent_id else p_run_id end
+    ),
+    case
+        when (p_wake).fire_at is null then 'queued'::dispatch.run_status else 'deferred'
+    end,
+    (p_wake).priority, 0, (p_wake).attempt, (p_wake).max_attempts, p_now, (p_wake).fire_at,
+    null, null, null, null
+)::dispatch.run;
+$fn$;
+
+comment on function dispatch._run_row(uuid, uuid, dispatch.wake, timestamptz) is
+$doc$Make the run that a wake becomes at p_now.
+
+Errors: none.$doc$;
+-- end sql/30_functions/admission/_run_row.sql
+
+-- begin sql/30_functions/admission/_settle_wake.sql
+-- Locks: the run row that holds the wake's pending slot FOR NO KEY UPDATE, and none when the
+-- slot is free. The lock comes first and the status is rechecked under it, so that a claim
+-- either sees the recorded wake or makes it owed; without it a wake is lost.
+create or replace function dispatch._settle_wake(
+    p_workspace_id uuid,
+    p_wake dispatch.wake,
+    p_now timestamptz
+)
+returns dispatch.decision
 language plpgsql
 volatile
 parallel unsafe
 set search_path = pg_catalog, pg_temp
 as $fn$
 declare
-    v_rulings dispatch._ruling[] := '{}'::dispatch._ruling[];
-    v_left dispatch._candidate[] := p_round;
-    v_absorbed dispatch._ruling[];
-    v_c record;
-    v_duplicate uuid;
+    v_pending constant dispatch.run_status[] := array[
+        'queued', 'dispatched'
+    ]::dispatch.run_status[];
+    v_run uuid;
     v_verdict record;
 begin
-    for v_c in
-        select c.ord, c.wake
-        from unnest(p_round) as c
-        where (c.wake).idempotency_key is not null
-            and not coalesce('duplicate' = any((c.wake).skip), false)
-        order by c.ord
-    loop
-        v_duplicate := dispatch._find_duplicate(
-            p_workspace_id, (v_c.wake).idempotency_key, p_now
-        );
-        if v_duplicate is not null then
-            v_rulings := v_rulings || row(
-                v_c.ord,
-                dispatch._duplicate_decision(
-                    p_workspace_id, v_c.wake, v_duplicate, 'duplicate_recent'
-                )
-            )::dispatch._ruling;
-        end if;
-    end loop;
-    if cardinality(v_rulings) > 0 then
-        v_left := dispatch._without(v_left, v_rulings);
-    end if;
-
-    v_absorbed := dispatch._absorb_wakes(p_workspace_id, v_left, p_now);
-    if cardinality(v_absorbed) > 0 then
-        v_rulings := v_rulings || v_absorbed;
-        v_left := dispatch._without(v_left, v_absorbed);
-    end if;
-
-    for v_c in
-        select c.ord, c.wake
-        from unnest(v_left) as c
-        where (c.wake).reason = 'task_assigned'
-            and (c.wake).fire_at is null
-            and not coalesce('allowance' = any((c.wake).skip), false)
-        order by c.ord
-    loop
-        v_verdict := dispatch._allowance_verdict(p_workspace_id, v_c.wake, p_now);
-        if v_verdict.reason is not null and v_verdict.reason <> 'allowance_exhausted' then
-            perform dispatch._record_gate_event(
-                p_workspace_id, p_now, v_verdict.reason, v_c.wake, null, v_verdict.detail
+    if p_wake.idempotency_key is not null
+        and (p_wake.skip is null or not 'duplicate' = any(p_wake.skip))
+    then
+        v_run := dispatch._find_duplicate(p_workspace_id, p_wake.idempotency_key, p_now);
+        if v_run is not null then
+            return dispatch._duplicate_decision(
+                p_workspace_id, p_wake, v_run, 'duplicate_recent'
             );
-        elsif v_verdict.reason is not null then
-            v_rulings := v_rulings || row(
-                v_c.ord,
-                row(
-                    'rate_limited', 'allowance_exhausted', null, (v_c.wake).agent_id,
-                    (v_c.wake).source, v_verdict.detail
-                )::dispatch.decision
-            )::dispatch._ruling;
         end if;
-    end loop;
-    return v_rulings;
+    end if;
+    if p_wake.fire_at is not null then
+        return null;
+    end if;
+
+    if p_wake.issue_id is not null then
+        select r.id
+        into v_run
+        from dispatch.run as r
+        where r.workspace_id = p_workspace_id
+            and r.agent_id = p_wake.agent_id
+            and r.issue_id = p_wake.issue_id
+            and r.status in ('queued', 'dispatched');
+        if found then
+            perform
+            from dispatch.run as r
+            where r.workspace_id = p_workspace_id and r.id = v_run and r.status = any(v_pending)
+            for no key update;
+            if found then
+                return dispatch._absorb_wake(p_workspace_id, v_run, p_wake, p_now);
+            end if;
+        end if;
+    end if;
+
+    if p_wake.reason = 'task_assigned'
+        and (p_wake.skip is null or not 'allowance' = any(p_wake.skip))
+    then
+        v_verdict := dispatch._allowance_verdict(p_workspace_id, p_wake, p_now);
+        if v_verdict.reason = 'allowance_exhausted' then
+            return row(
+                'rate_limited', 'allowance_exhausted', null, p_wake.agent_id, p_wake.source,
+                v_verdict.detail
+            )::dispatch.decision;
+        elsif v_verdict.reason is not null then
+            perform dispatch._record_gate_event(
+                p_workspace_id, p_now, v_verdict.reason, p_wake, null, v_verdict.detail
+            );
+        end if;
+    end if;
+    return null;
 end;
 $fn$;
 
-comment on function dispatch._settle_wakes(uuid, dispatch._candidate[], timestamptz) is
-$doc$Take independent candidates through gates 4 to 7: duplicate, coalesce, pending slot,
-allowance.
+comment on function dispatch._settle_wake(uuid, dispatch.wake, timestamptz) is
+$doc$Take a wake through gates 4 to 7: duplicate, coalesce, pending slot, allowance.
 
-Returns the decisions of those that a gate settled; the others are to be inserted.
+Returns the decision of the gate that settled it, NULL for a wake that is to be inserted.
 Errors: none.$doc$;
--- end sql/30_functions/admission/_settle_wakes.sql
+-- end sql/30_functions/admission/_settle_wake.sql
+
+-- begin sql/30_functions/admission/_take_back.sql
+create or replace function dispatch._take_back(
+    p_workspace_id uuid,
+    p_run_id uuid,
+    p_wake dispatch.wake
+)
+returns dispatch.decision
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_holder uuid;
+begin
+    delete from dispatch.run as r where r.workspace_id = p_workspace_id and r.id = p_run_id;
+    if not found then
+        return null;
+    end if;
+    select d.run_id
+    into v_holder
+    from dispatch.run_detail as d
+    where d.workspace_id = p_workspace_id and d.idempotency_key = p_wake.idempotency_key;
+    -- Not found: whoever had the key is gone, and the caller tries the insert again.
+    if not found then
+        return null;
+    end if;
+    return dispatch._duplicate_decision(p_workspace_id, p_wake, v_holder, 'duplicate_key');
+end;
+$fn$;
+
+comment on function dispatch._take_back(uuid, uuid, dispatch.wake) is
+$doc$Take back what was inserted of a run that lost its pending slot or its key.
+
+Returns the decision of a wake whose key another run has; NULL when the wake is to be tried
+again, as after the loss of the slot, whose new holder may absorb it.
+Errors: none.$doc$;
+-- end sql/30_functions/admission/_take_back.sql
 
 -- begin sql/30_functions/admission/_task_bucket.sql
 create or replace function dispatch._task_bucket(p_payload jsonb)
@@ -2428,8 +2560,8 @@ Errors: none.$doc$;
 
 -- begin sql/30_functions/admission/_without.sql
 create or replace function dispatch._without(
-    p_candidates dispatch._candidate[],
-    p_rulings dispatch._ruling[]
+    p_open dispatch._candidate[],
+    p_round dispatch._candidate[]
 )
 returns dispatch._candidate[]
 language plpgsql
@@ -2438,23 +2570,21 @@ parallel safe
 set search_path = pg_catalog, pg_temp
 as $fn$
 begin
-    if cardinality(p_rulings) = 0 then
-        return p_candidates;
-    elsif cardinality(p_rulings) = cardinality(p_candidates) then
+    if cardinality(p_round) = cardinality(p_open) then
         return '{}'::dispatch._candidate[];
     end if;
     return array(
         select c
-        from unnest(p_candidates) as c
-        left join unnest(p_rulings) as s on s.ord = c.ord
+        from unnest(p_open) as c
+        left join unnest(p_round) as s on s.ord = c.ord
         where s.ord is null
         order by c.ord
     );
 end;
 $fn$;
 
-comment on function dispatch._without(dispatch._candidate[], dispatch._ruling[]) is
-$doc$Give the candidates that no ruling settles; each ruling belongs to one of them.
+comment on function dispatch._without(dispatch._candidate[], dispatch._candidate[]) is
+$doc$Give the open candidates that are not in the round; the round is a part of them.
 
 Errors: none.$doc$;
 -- end sql/30_functions/admission/_without.sql
@@ -6023,6 +6153,7 @@ set search_path = pg_catalog, pg_temp
 as $fn$
 declare
     v_wake dispatch.wake := p_wake;
+    v_gated dispatch._candidate[];
     v_codes dispatch.reason_code[];
     v_paused constant dispatch.reason_code := dispatch._pause_verdict(p_workspace_id);
     v_is_asked constant boolean := p_wake.agent_id is not null;
@@ -6032,14 +6163,11 @@ declare
     v_count jsonb;
 begin
     v_wake.skip := '{pause}';
-    v_codes[1] := (
-        select nullif(c.code, 'attribution_blocked')
-        from dispatch._gate_wakes(p_workspace_id, array[v_wake], p_now) as c
-    );
+    v_gated := dispatch._gate_wakes(p_workspace_id, array[v_wake], p_now);
+    v_codes[1] := nullif(v_gated[1].code, 'attribution_blocked');
     v_wake.skip := '{agent,pause}';
-    v_codes[2] := (
-        select c.code from dispatch._gate_wakes(p_workspace_id, array[v_wake], p_now) as c
-    );
+    v_gated := dispatch._gate_wakes(p_workspace_id, array[v_wake], p_now);
+    v_codes[2] := v_gated[1].code;
     v_wake.payload := v_wake.payload || '{"actor_type": "agent"}';
     select nullif(a.reason, 'count_read_failed'), a.detail
     into v_allowance, v_count
@@ -11434,7 +11562,7 @@ as $fn$
 declare
     v_user uuid;
     v_wake dispatch.wake;
-    v_gated dispatch._candidate;
+    v_gated dispatch._candidate[];
     v_decision dispatch.decision;
     v_waiting uuid[] := '{}'::uuid[];
     v_now timestamptz;
@@ -11462,11 +11590,9 @@ begin
         );
     end if;
     v_now := dispatch.clock();
-    select g.ord, g.run_id, g.code, g.wake
-    into v_gated
-    from dispatch._gate_wakes(p_workspace_id, array[v_wake], v_now) as g;
-    if v_gated.code is null then
-        v_wake := v_gated.wake;
+    v_gated := dispatch._gate_wakes(p_workspace_id, array[v_wake], v_now);
+    if v_gated[1].code is null then
+        v_wake := v_gated[1].wake;
         v_wake.skip := v_wake.skip || array['agent', 'attribution', 'pause'];
         v_waiting := dispatch._waiting_runs(p_workspace_id, v_wake.agent_id, v_wake.issue_id);
         perform dispatch._cancel_runs(p_workspace_id, v_waiting, 'replaced by a rerun', v_now);

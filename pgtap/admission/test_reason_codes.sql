@@ -9,8 +9,8 @@ from pg_catalog.pg_proc as p
 cross join lateral regexp_matches(p.prosrc, $$'([a-z_]+)'$$, 'g') as m (parts)
 where p.pronamespace = 'dispatch'::regnamespace
     and p.proname in (
-        '_agent_verdict', '_pause_verdict', '_duplicate_decision', '_absorb_wakes',
-        '_settle_wakes', '_rule_inserts', '_gate_wakes', '_admit_wakes', '_allowance_verdict'
+        '_agent_verdict', '_pause_verdict', '_duplicate_decision', '_absorb_wake',
+        '_settle_wake', '_insert_decision', '_take_back', '_gate_wakes', '_admit_wakes', '_allowance_verdict'
     );
 create function pg_temp.codes() returns setof text
 language sql

@@ -35,8 +35,8 @@ def bodies(catalog_db: Database) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("table", "function"),
     [
-        ("run", "_admit_round"),
-        ("run_detail", "_admit_round"),
+        ("run", "_insert_runs"),
+        ("run_detail", "_insert_runs"),
         ("gate_event", "_record_gate_event"),
         ("deferred_assignment", "_remember_assignment"),
         ("workspace_pause", "pause_workspace"),
@@ -94,7 +94,7 @@ def test_the_client_repeats_no_number_of_a_gate() -> None:
         # Admission decides by it; the preview and the explanation only ask it.
         (
             r"\bdispatch\._allowance_verdict\(",
-            {"_settle_wakes", "_preview_wake", "_explain_gates"},
+            {"_settle_wake", "_preview_wake", "_explain_gates"},
         ),
     ],
 )
@@ -145,5 +145,5 @@ def test_every_gate_is_in_the_reference() -> None:
     names = {Path(each.path).stem for each in schema.load_sql()}
     assert names >= {
         "_agent_verdict", "_gate_wakes", "_pause_verdict", "_find_duplicate", "_may_coalesce",
-        "_absorb_wakes", "_allowance_verdict", "_admit_round",
+        "_absorb_wake", "_allowance_verdict", "_admit_round", "_insert_runs",
     }  # fmt: skip

@@ -11,13 +11,13 @@ from tests.support.servers import Database
 
 #: Which functions give each code. A new place is added here, on purpose.
 GIVEN_BY: dict[str, set[str]] = {
-    "queued": {"_rule_inserts", "_preview_wake"},
-    "coalesced": {"_absorb_wakes", "_preview_wake"},
-    "deferred": {"_rule_inserts", "_explain_claim"},
-    "duplicate_recent": {"_settle_wakes", "_preview_wake", "_explain_gates"},
-    "duplicate_key": {"_rule_inserts", "_preview_wake", "_explain_gates"},
-    "already_active": {"_absorb_wakes", "_preview_wake"},
-    "allowance_exhausted": {"_allowance_verdict", "_settle_wakes", "_preview_wake"},
+    "queued": {"_insert_decision", "_preview_wake"},
+    "coalesced": {"_absorb_wake", "_preview_wake"},
+    "deferred": {"_insert_decision", "_explain_claim"},
+    "duplicate_recent": {"_settle_wake", "_preview_wake", "_explain_gates"},
+    "duplicate_key": {"_take_back", "_preview_wake", "_explain_gates"},
+    "already_active": {"_absorb_wake", "_preview_wake"},
+    "allowance_exhausted": {"_allowance_verdict", "_settle_wake", "_preview_wake"},
     "invocation_not_allowed": {"_agent_verdict", "_assignee_refusal", "rerun"},
     "target_unavailable": {"_agent_verdict", "_assignee_refusal"},
     "agent_runtime_required": {"_agent_verdict", "_explain_claim"},

@@ -13,62 +13,50 @@ as $fn$
 declare
     v_now timestamptz;
     v_candidates dispatch._candidate[];
-    v_open dispatch._candidate[];
-    v_round integer[];
-    v_rulings dispatch._ruling[];
-    v_event record;
+    v_c dispatch._candidate;
+    v_open dispatch._candidate[] := '{}'::dispatch._candidate[];
+    v_round dispatch._candidate[];
+    v_ruling dispatch._ruling;
+    v_decision dispatch.decision;
+    v_decisions dispatch.decision[] := '{}'::dispatch.decision[];
 begin
     perform dispatch._lock_agents(
-        p_workspace_id, array(select distinct w.agent_id from unnest(p_wakes) as w)
+        p_workspace_id, array(select w.agent_id from unnest(p_wakes) as w)
     );
     v_now := dispatch.clock();
-    v_candidates := array(
-        select c from dispatch._gate_wakes(p_workspace_id, p_wakes, v_now) as c
-    );
-    v_rulings := array(
-        select row(c.ord, dispatch._blocked_decision(c.wake, c.code))::dispatch._ruling
-        from unnest(v_candidates) as c
-        where c.code is not null
-    );
-    v_open := dispatch._without(v_candidates, v_rulings);
-
-    while cardinality(v_open) > 1 loop
-        v_round := dispatch._next_round(v_open);
-        v_rulings := v_rulings || dispatch._admit_round(
-            p_workspace_id,
-            array(select c from unnest(v_open) as c where c.ord = any(v_round)),
-            v_now
-        );
-        v_open := array(
-            select c from unnest(v_open) as c where not c.ord = any(v_round) order by c.ord
-        );
-    end loop;
-    if cardinality(v_open) = 1 then
-        v_rulings := v_rulings || dispatch._admit_round(p_workspace_id, v_open, v_now);
-    end if;
-
-    for v_event in
-        select c.wake, s.decision
-        from unnest(v_rulings) as s
-        inner join unnest(v_candidates) as c on c.ord = s.ord
-        where (s.decision).outcome in ('deduplicated', 'rate_limited', 'blocked')
-        order by s.ord
-    loop
-        perform dispatch._record_gate_event(
-            p_workspace_id, v_now, (v_event.decision).reason_code::text, v_event.wake,
-            (v_event.decision).run_id, (v_event.decision).detail
-        );
-        if (v_event.decision).reason_code = 'paused' then
-            perform dispatch._remember_assignment(p_workspace_id, v_event.wake, v_now);
+    v_candidates := dispatch._gate_wakes(p_workspace_id, p_wakes, v_now);
+    foreach v_c in array v_candidates loop
+        if v_c.code is null then
+            v_open := v_open || v_c;
+        else
+            v_decisions[v_c.ord] := dispatch._blocked_decision(v_c.wake, v_c.code);
         end if;
     end loop;
 
-    return query
-    select
-        (s.decision).outcome, (s.decision).reason_code, (s.decision).run_id,
-        (s.decision).agent_id, (s.decision).source, (s.decision).detail
-    from unnest(v_rulings) as s
-    order by s.ord;
+    while cardinality(v_open) > 0 loop
+        v_round := v_open;
+        if cardinality(v_open) > 1 then
+            v_round := dispatch._next_round(v_open);
+        end if;
+        foreach v_ruling in array dispatch._admit_round(p_workspace_id, v_round, v_now) loop
+            v_decisions[v_ruling.ord] := v_ruling.decision;
+        end loop;
+        v_open := dispatch._without(v_open, v_round);
+    end loop;
+
+    foreach v_c in array v_candidates loop
+        v_decision := v_decisions[v_c.ord];
+        if v_decision.outcome in ('deduplicated', 'rate_limited', 'blocked') then
+            perform dispatch._record_gate_event(
+                p_workspace_id, v_now, v_decision.reason_code::text, v_c.wake,
+                v_decision.run_id, v_decision.detail
+            );
+            if v_decision.reason_code = 'paused' then
+                perform dispatch._remember_assignment(p_workspace_id, v_c.wake, v_now);
+            end if;
+        end if;
+        return next v_decision;
+    end loop;
 end;
 $fn$;
 

@@ -8,6 +8,13 @@ parallel unsafe
 set search_path = pg_catalog, pg_temp
 as $fn$
 begin
+    if cardinality(p_agent_ids) = 1 then
+        perform
+        from dispatch.agent as a
+        where a.workspace_id = p_workspace_id and a.id = p_agent_ids[1]
+        for key share;
+        return;
+    end if;
     perform
     from (select distinct i.id from unnest(p_agent_ids) as i (id) order by i.id) as n
     cross join lateral (

@@ -3,14 +3,16 @@
 -- Where an agent assigns, the assignments of others to the same task wait as well, since a
 -- merge relabels the run that the allowance counts.
 create or replace function dispatch._next_round(p_open dispatch._candidate[])
-returns integer[]
+returns dispatch._candidate[]
 language plpgsql
 immutable
 parallel safe
 set search_path = pg_catalog, pg_temp
 as $fn$
+declare
+    v_round integer[];
 begin
-    return array(
+    v_round := array(
         select r.ord
         from (
             select
@@ -37,12 +39,15 @@ begin
         where r.key_rank = 1
             and r.slot_rank = 1
             and (r.task_rank = 1 or not r.is_task_bounded)
-        order by r.ord
     );
+    if cardinality(v_round) = cardinality(p_open) then
+        return p_open;
+    end if;
+    return array(select c from unnest(p_open) as c where c.ord = any(v_round) order by c.ord);
 end;
 $fn$;
 
 comment on function dispatch._next_round(dispatch._candidate[]) is
-$doc$Give the places of the open candidates that depend on no earlier open one.
+$doc$Give the open candidates that depend on no earlier open one.
 
 Errors: none.$doc$;

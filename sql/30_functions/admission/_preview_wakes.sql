@@ -11,12 +11,9 @@ as $fn$
 declare
     v_now constant timestamptz := dispatch.clock();
     v_decisions dispatch.decision[] := '{}'::dispatch.decision[];
-    v_c record;
+    v_c dispatch._candidate;
 begin
-    for v_c in
-        select c.ord, c.code, c.wake
-        from dispatch._gate_wakes(p_workspace_id, p_wakes, v_now) as c
-    loop
+    foreach v_c in array dispatch._gate_wakes(p_workspace_id, p_wakes, v_now) loop
         v_decisions[v_c.ord] := case
             when v_c.code is not null then dispatch._blocked_decision(v_c.wake, v_c.code)
             else dispatch._preview_wake(p_workspace_id, v_c.wake, v_now)

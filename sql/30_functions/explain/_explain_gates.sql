@@ -15,6 +15,7 @@ set search_path = pg_catalog, pg_temp
 as $fn$
 declare
     v_wake dispatch.wake := p_wake;
+    v_gated dispatch._candidate[];
     v_codes dispatch.reason_code[];
     v_paused constant dispatch.reason_code := dispatch._pause_verdict(p_workspace_id);
     v_is_asked constant boolean := p_wake.agent_id is not null;
@@ -24,14 +25,11 @@ declare
     v_count jsonb;
 begin
     v_wake.skip := '{pause}';
-    v_codes[1] := (
-        select nullif(c.code, 'attribution_blocked')
-        from dispatch._gate_wakes(p_workspace_id, array[v_wake], p_now) as c
-    );
+    v_gated := dispatch._gate_wakes(p_workspace_id, array[v_wake], p_now);
+    v_codes[1] := nullif(v_gated[1].code, 'attribution_blocked');
     v_wake.skip := '{agent,pause}';
-    v_codes[2] := (
-        select c.code from dispatch._gate_wakes(p_workspace_id, array[v_wake], p_now) as c
-    );
+    v_gated := dispatch._gate_wakes(p_workspace_id, array[v_wake], p_now);
+    v_codes[2] := v_gated[1].code;
     v_wake.payload := v_wake.payload || '{"actor_type": "agent"}';
     select nullif(a.reason, 'count_read_failed'), a.detail
     into v_allowance, v_count

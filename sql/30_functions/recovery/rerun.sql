@@ -18,7 +18,7 @@ as $fn$
 declare
     v_user uuid;
     v_wake dispatch.wake;
-    v_gated dispatch._candidate;
+    v_gated dispatch._candidate[];
     v_decision dispatch.decision;
     v_waiting uuid[] := '{}'::uuid[];
     v_now timestamptz;
@@ -46,11 +46,9 @@ begin
         );
     end if;
     v_now := dispatch.clock();
-    select g.ord, g.run_id, g.code, g.wake
-    into v_gated
-    from dispatch._gate_wakes(p_workspace_id, array[v_wake], v_now) as g;
-    if v_gated.code is null then
-        v_wake := v_gated.wake;
+    v_gated := dispatch._gate_wakes(p_workspace_id, array[v_wake], v_now);
+    if v_gated[1].code is null then
+        v_wake := v_gated[1].wake;
         v_wake.skip := v_wake.skip || array['agent', 'attribution', 'pause'];
         v_waiting := dispatch._waiting_runs(p_workspace_id, v_wake.agent_id, v_wake.issue_id);
         perform dispatch._cancel_runs(p_workspace_id, v_waiting, 'replaced by a rerun', v_now);
