@@ -618,6 +618,10 @@ create index run_claim_order_idx
 on dispatch.run (workspace_id, runtime_id, agent_id, priority desc, requested_at, id)
 where status = 'queued';
 
+create index run_queue_order_idx
+on dispatch.run (workspace_id, runtime_id, priority desc, requested_at, id)
+where status = 'queued';
+
 create index run_shared_lane_idx
 on dispatch.run (workspace_id, agent_id, lane, priority desc, requested_at, id)
 where status = 'queued' and issue_id is null and lane <> id;
@@ -677,6 +681,8 @@ comment on index dispatch.run_active_lane_idx is
 $doc$Guarantees one active run a lane, and serves the count of an agent's active runs.$doc$;
 comment on index dispatch.run_claim_order_idx is
 $doc$Serves claims: the agents with queued runs on a runtime, and each one's best run.$doc$;
+comment on index dispatch.run_queue_order_idx is
+$doc$Serves claims: the runs of a runtime that come first, whoever their agents are.$doc$;
 comment on index dispatch.run_shared_lane_idx is
 $doc$Serves claims: the first queued run of a chat session or of an agent's quick-create lane,
 the only lanes in which several runs may queue.$doc$;
@@ -3273,8 +3279,7 @@ strict.$doc$;
 -- end sql/30_functions/claim/_check_claim.sql
 
 -- begin sql/30_functions/claim/_claim.sql
--- The plan settings hold for everything that this function calls: a plan made while the tables
--- are empty is kept, and must walk the same indexes as one made over a million rows.
+-- Locks: agents by id where something is to be promoted, then what _claim_queued locks.
 create or replace function dispatch._claim(
     p_workspace_id uuid,
     p_runtime_ids uuid[],
@@ -3282,83 +3287,56 @@ create or replace function dispatch._claim(
     p_max integer,
     p_per_agent integer,
     p_is_started boolean,
-    p_lease interval
+    p_lease interval,
+    out claimed uuid[],
+    out reclaimed uuid[]
 )
-returns setof dispatch.claimed_run
 language plpgsql
 volatile
 parallel unsafe
-rows 10
 set search_path = pg_catalog, pg_temp
-set plan_cache_mode = force_generic_plan
-set enable_seqscan = off
-set enable_bitmapscan = off
-set enable_hashjoin = off
-set enable_mergejoin = off
-set enable_material = off
-set enable_sort = off
-set jit = off
 as $fn$
 declare
-    v_agents uuid[];
-    v_due uuid[] := '{}'::uuid[];
-    v_reclaimed uuid[] := '{}'::uuid[];
-    v_claimed uuid[] := '{}'::uuid[];
-    v_lease constant interval := case
-        when p_is_started then p_lease else coalesce(p_lease, dispatch.prepare_lease())
-    end;
     v_now timestamptz := dispatch.clock();
-    v_look record;
+    v_fresh uuid[];
+    v_has_due boolean;
+    v_has_stale boolean;
+    v_due uuid[] := '{}'::uuid[];
 begin
-    v_look := dispatch._look_at_runtimes(p_workspace_id, p_runtime_ids, v_now);
-    if v_look.daemons > 1 then
-        perform dispatch._raise(
-            'PD400', 'runtimes of two daemons', 'p_runtime_ids',
-            'name the runtimes of one daemon in one call.'
-        );
-    elsif cardinality(v_look.fresh) = 0 then
+    claimed := '{}'::uuid[];
+    reclaimed := '{}'::uuid[];
+    select l.fresh, l.has_due, l.has_stale
+    into v_fresh, v_has_due, v_has_stale
+    from dispatch._look_at_runtimes(p_workspace_id, p_runtime_ids, v_now) as l;
+    if v_fresh = '{}' then
         return;
-    elsif p_agent_id is not null then
-        v_agents := array[p_agent_id];
-    else
-        if v_look.has_due then
-            v_due := dispatch._due_agents(p_workspace_id, v_look.fresh, v_now, 500);
-        end if;
+    end if;
+    if p_agent_id is null and v_has_due then
+        v_due := dispatch._due_agents(p_workspace_id, v_fresh, v_now, 500);
         if cardinality(v_due) > 0 then
             perform dispatch._lock_claim_agents(p_workspace_id, v_due, true);
             v_now := dispatch.clock();
-            perform dispatch._promote_due(p_workspace_id, v_look.fresh, v_due, 500, v_now);
+            perform dispatch._promote_due(p_workspace_id, v_fresh, v_due, 500, v_now);
         end if;
-        if v_look.has_stale then
-            v_reclaimed := dispatch._reclaim_stale(
-                p_workspace_id, v_look.fresh, p_max,
-                case when p_is_started then dispatch.prepare_lease() else v_lease end, v_now
-            );
-        end if;
-        v_agents := array(
-            select distinct c.agent_id
-            from dispatch._claim_pairs(p_workspace_id, v_look.fresh) as c
+    end if;
+    if p_agent_id is null and v_has_stale then
+        reclaimed := dispatch._reclaim_stale(
+            p_workspace_id, v_fresh, p_max,
+            case
+                when p_is_started then dispatch.prepare_lease()
+                else coalesce(p_lease, dispatch.prepare_lease())
+            end,
+            v_now
         );
     end if;
-    if cardinality(v_reclaimed) < p_max and cardinality(v_agents) > 0 then
-        v_claimed := dispatch._claim_agents(
-            p_workspace_id, v_look.fresh, v_agents, cardinality(v_due) > 0,
-            p_max - cardinality(v_reclaimed), p_per_agent, p_is_started, v_lease
+    if cardinality(reclaimed) < p_max then
+        claimed := dispatch._claim_queued(
+            p_workspace_id, v_fresh, p_agent_id, cardinality(v_due) > 0,
+            p_max - cardinality(reclaimed), p_per_agent, p_is_started,
+            case
+                when p_is_started then p_lease else coalesce(p_lease, dispatch.prepare_lease())
+            end
         );
-    end if;
-    if cardinality(v_claimed) + cardinality(v_reclaimed) = 0 then
-        return;
-    end if;
-    return query
-    select
-        c.run_id, c.workspace_id, c.agent_id, c.runtime_id, c.issue_id, c.chat_session_id,
-        c.autopilot_run_id, c.claim_no, c.attempt, c.priority, c.reason, c.payload, c.triggers,
-        c.requested_at, c.dispatched_at, c.lease_expires_at, c.originator_id, c.accountable_id,
-        c.attribution_source, c.is_leader_run, c.squad_id, c.handoff_note, c.session_id,
-        c.work_dir, c.reclaimed
-    from dispatch._claimed_rows(p_workspace_id, v_claimed || v_reclaimed, v_reclaimed) as c;
-    if p_is_started then
-        perform dispatch._settle_claimed(p_workspace_id, v_claimed);
     end if;
 end;
 $fn$;
@@ -3366,93 +3344,10 @@ $fn$;
 comment on function dispatch._claim(uuid, uuid[], uuid, integer, integer, boolean, interval) is
 $doc$Promote, reclaim and claim for a machine, or (p_agent_id given) claim for one agent only.
 
-Arguments were checked by the caller, but not that the runtimes are of one daemon.
+Returns the newly claimed runs and those handed out again. Arguments were checked by the caller,
+but not that the runtimes are of one daemon.
 Errors: PD400 runtimes of two daemons.$doc$;
 -- end sql/30_functions/claim/_claim.sql
-
--- begin sql/30_functions/claim/_claim_agents.sql
--- Locks: agents, then run rows. Only the agents whose runs come first are locked, and of those
--- the ones that nobody holds: claimers of one machine then serve different agents instead of
--- queueing up behind the first. Such a lock never waits. Only a call that holds no agent at all
--- waits for those that others hold, by id, so no two claims wait for each other. What was
--- guessed before the locks is decided after them.
-create or replace function dispatch._claim_agents(
-    p_workspace_id uuid,
-    p_runtime_ids uuid[],
-    p_agent_ids uuid[],
-    p_is_holding boolean,
-    p_max integer,
-    p_per_agent integer,
-    p_is_started boolean,
-    p_lease interval
-)
-returns uuid[]
-language plpgsql
-volatile
-parallel unsafe
-set search_path = pg_catalog, pg_temp
-as $fn$
-declare
-    v_open uuid[] := p_agent_ids;
-    v_is_waiting boolean := false;
-    v_is_holding boolean := p_is_holding;
-    v_runs uuid[];
-    v_owners uuid[];
-    v_wanted uuid[];
-    v_held uuid[];
-    v_missed uuid[] := '{}'::uuid[];
-    v_claimed uuid[] := '{}'::uuid[];
-begin
-    loop
-        select
-            array_agg(e.run_id order by e.place), array_agg(e.agent_id order by e.place),
-            array_agg(distinct e.agent_id)
-        into v_runs, v_owners, v_wanted
-        from dispatch._eligible_runs(
-            p_workspace_id, p_runtime_ids, v_open, p_max - cardinality(v_claimed), p_per_agent
-        ) with ordinality as e (run_id, agent_id, place);
-        exit when v_runs is null;
-
-        if v_is_waiting then
-            v_held := v_wanted;
-        else
-            v_held := dispatch._try_lock_agents(p_workspace_id, v_wanted);
-        end if;
-        if cardinality(v_held) > 0 then
-            v_is_holding := true;
-            v_claimed := v_claimed || dispatch._take_runs(
-                p_workspace_id, p_runtime_ids, v_runs, v_owners, v_held, p_is_started, p_lease
-            );
-        end if;
-        v_missed := v_missed || array(
-            select u.id from unnest(v_wanted) as u (id) where not u.id = any(v_held)
-        );
-        v_open := array(
-            select u.id from unnest(v_open) as u (id) where not u.id = any(v_wanted)
-        );
-        exit when cardinality(v_claimed) >= p_max;
-
-        if cardinality(v_open) = 0 then
-            exit when v_is_holding or cardinality(v_missed) = 0;
-            perform dispatch._lock_claim_agents(p_workspace_id, v_missed, false);
-            v_is_waiting := true;
-            v_open := v_missed;
-            v_missed := '{}'::uuid[];
-        end if;
-    end loop;
-    return v_claimed;
-end;
-$fn$;
-
-comment on function dispatch._claim_agents(
-    uuid, uuid[], uuid[], boolean, integer, integer, boolean, interval
-) is
-$doc$Claim up to p_max queued runs of these agents on those of the runtimes that are fresh.
-
-p_is_holding says that the call holds agents already and must not wait for others. Agents that
-another claim holds are left to it when this one holds any. Returns the runs in claim order.
-Errors: none.$doc$;
--- end sql/30_functions/claim/_claim_agents.sql
 
 -- begin sql/30_functions/claim/_claim_pairs.sql
 -- Steps from agent to agent along the claim index, so that the cost is that of the agents with
@@ -3507,6 +3402,103 @@ $doc$List which agents have queued runs on which of the runtimes.
 
 Errors: none.$doc$;
 -- end sql/30_functions/claim/_claim_pairs.sql
+
+-- begin sql/30_functions/claim/_claim_queued.sql
+-- Locks: agents, then run rows. Only the agents whose runs come first are locked, and of those
+-- the ones that nobody holds: claimers of one machine then serve different agents instead of
+-- queueing up behind the first. Only a call that holds no agent at all waits for those that
+-- others hold, by id, so no two claims wait for each other. The head of the order is tried
+-- first, a little more of it than is wanted; only where that does not do are all agents asked.
+create or replace function dispatch._claim_queued(
+    p_workspace_id uuid,
+    p_runtime_ids uuid[],
+    p_agent_id uuid,
+    p_is_holding boolean,
+    p_max integer,
+    p_per_agent integer,
+    p_is_started boolean,
+    p_lease interval
+)
+returns uuid[]
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_look constant integer := p_max + 16;
+    v_runs uuid[];
+    v_owners uuid[];
+    v_open uuid[] := array[p_agent_id];
+    v_agents uuid[] := '{}'::uuid[];
+    v_free integer[] := '{}'::integer[];
+    v_taken uuid[];
+    v_claimed uuid[] := '{}'::uuid[];
+    v_may_wait boolean := not p_is_holding;
+begin
+    if p_agent_id is null then
+        select n.run_ids, n.agent_ids
+        into v_runs, v_owners
+        from dispatch._next_runs(p_workspace_id, p_runtime_ids, v_look) as n;
+        if v_runs is null then
+            return v_claimed;
+        end if;
+        select t.agents, t.free, t.taken
+        into v_agents, v_free, v_claimed
+        from dispatch._take_runs(
+            p_workspace_id, p_runtime_ids, v_runs, v_owners, p_max, p_per_agent, v_agents,
+            v_free
+        ) as t;
+        perform dispatch._mark_claimed(p_workspace_id, v_claimed, p_is_started, p_lease);
+        v_open := '{}'::uuid[];
+        if cardinality(v_claimed) < p_max and cardinality(v_runs) >= v_look then
+            v_open := dispatch._waiting_agents(
+                p_workspace_id, p_runtime_ids, v_agents, v_free
+            );
+        end if;
+    end if;
+    loop
+        while cardinality(v_open) > 0 and cardinality(v_claimed) < p_max loop
+            select array_agg(e.run_id order by e.place), array_agg(e.agent_id order by e.place)
+            into v_runs, v_owners
+            from dispatch._eligible_runs(
+                p_workspace_id, p_runtime_ids, v_open, p_max - cardinality(v_claimed),
+                p_per_agent
+            ) with ordinality as e (run_id, agent_id, place);
+            exit when v_runs is null;
+            select t.agents, t.free, t.taken
+            into v_agents, v_free, v_taken
+            from dispatch._take_runs(
+                p_workspace_id, p_runtime_ids, v_runs, v_owners,
+                p_max - cardinality(v_claimed), p_per_agent, v_agents, v_free
+            ) as t;
+            perform dispatch._mark_claimed(p_workspace_id, v_taken, p_is_started, p_lease);
+            v_claimed := v_claimed || v_taken;
+            v_open := array(
+                select u.id from unnest(v_open) as u (id) where not u.id = any(v_owners)
+            );
+        end loop;
+        exit when not v_may_wait or v_agents = '{}' or num_nonnulls(variadic v_free) > 0;
+        perform dispatch._lock_claim_agents(p_workspace_id, v_agents, false);
+        v_may_wait := false;
+        v_open := v_agents;
+        v_agents := '{}'::uuid[];
+        v_free := '{}'::integer[];
+    end loop;
+    return v_claimed;
+end;
+$fn$;
+
+comment on function dispatch._claim_queued(
+    uuid, uuid[], uuid, boolean, integer, integer, boolean, interval
+) is
+$doc$Claim up to p_max queued runs of these runtimes, or of one agent on them.
+
+p_is_holding says that the call holds agents already and must not wait for others. Agents that
+another claim holds are left to it when this one holds any. Keeps each agent within its capacity
+and p_per_agent. Returns the runs.
+Errors: none.$doc$;
+-- end sql/30_functions/claim/_claim_queued.sql
 
 -- begin sql/30_functions/claim/_claimed_rows.sql
 create or replace function dispatch._claimed_rows(
@@ -3832,6 +3824,142 @@ p_now.
 Errors: none.$doc$;
 -- end sql/30_functions/claim/_fresh_runtimes.sql
 
+-- begin sql/30_functions/claim/_hold_agent.sql
+-- Locks: the agent FOR NO KEY UPDATE, skip locked: never waits, so it may be called while others
+-- are held. What is counted in the statements after it holds until the commit.
+create or replace function dispatch._hold_agent(
+    p_workspace_id uuid,
+    p_agent_id uuid,
+    p_per_agent integer
+)
+returns integer
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_capacity integer;
+    v_active integer;
+    v_has_retries boolean;
+begin
+    select case when a.status = 'active' then a.max_concurrent_runs else 0 end
+    into v_capacity
+    from dispatch.agent as a
+    where a.workspace_id = p_workspace_id and a.id = p_agent_id
+    for no key update skip locked;
+    if not found then
+        return null;
+    elsif v_capacity = 0 or dispatch._workspace_is_paused(p_workspace_id) then
+        return 0;
+    end if;
+    select
+        (
+            select count(*)
+            from dispatch.run as b
+            where b.workspace_id = p_workspace_id
+                and b.agent_id = p_agent_id
+                and b.status in ('dispatched', 'waiting_local_directory', 'running')
+        ),
+        exists (
+            select
+            from dispatch.run as d
+            where d.workspace_id = p_workspace_id
+                and d.agent_id = p_agent_id
+                and d.status = 'deferred'
+                and d.attempt > 1
+                and d.claim_no = 0
+                and d.issue_id is not null
+        )
+    into v_active, v_has_retries;
+    -- Before the runs are handed out, so that they deliver what the retries stood for.
+    if v_has_retries and v_active < v_capacity then
+        perform dispatch._drop_superseded(
+            p_workspace_id, array[p_agent_id], dispatch.clock()
+        );
+    end if;
+    return greatest(least(p_per_agent, v_capacity - v_active), 0);
+end;
+$fn$;
+
+comment on function dispatch._hold_agent(uuid, uuid, integer) is
+$doc$Hold an agent until the transaction ends, and tell how many runs it may be handed now, at
+most p_per_agent.
+
+NULL when another claim holds it; 0 for an agent that is full or not active, and in a paused
+workspace.
+Errors: none.$doc$;
+-- end sql/30_functions/claim/_hold_agent.sql
+
+-- begin sql/30_functions/claim/_hold_run.sql
+-- Locks: one run row, skip locked. Asked in the statement that locks it, whose snapshot is
+-- younger than the agent's lock. The status is compared with a variable, so that the key's
+-- index is the only one that offers itself.
+create or replace function dispatch._hold_run(
+    p_workspace_id uuid,
+    p_run_id uuid,
+    p_runtime_ids uuid[],
+    p_since timestamptz
+)
+returns boolean
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_queued constant dispatch.run_status := 'queued'::dispatch.run_status;
+begin
+    perform
+    from dispatch.run as r
+    where r.workspace_id = p_workspace_id
+        and r.id = p_run_id
+        and r.status = v_queued
+        and r.runtime_id = any(p_runtime_ids)
+        and exists (
+            select
+            from dispatch.runtime as t
+            where t.workspace_id = p_workspace_id
+                and t.id = r.runtime_id
+                and t.status = 'online'
+                and coalesce(t.last_seen_at, t.updated_at) >= p_since
+        )
+        and not exists (
+            select
+            from dispatch.run as b
+            where b.workspace_id = p_workspace_id
+                and b.agent_id = r.agent_id
+                and b.lane = r.lane
+                and b.status in ('dispatched', 'waiting_local_directory', 'running')
+        )
+        -- Only a chat session's or the quick-create lane can queue several runs.
+        and (r.issue_id is not null or r.lane = r.id or r.id = (
+            select e.id
+            from dispatch.run as e
+            where e.workspace_id = p_workspace_id
+                and e.agent_id = r.agent_id
+                and e.lane = r.lane
+                and e.status = 'queued'
+                and e.issue_id is null
+                and e.lane <> e.id
+                and e.runtime_id = any(p_runtime_ids)
+            order by e.priority desc, e.requested_at, e.id
+            limit 1
+        ))
+    for no key update of r skip locked;
+    return found;
+end;
+$fn$;
+
+comment on function dispatch._hold_run(uuid, uuid, uuid[], timestamptz) is
+$doc$Hold a run that may be claimed until the transaction ends; false when it may not.
+
+It must be queued on one of the runtimes, which is online and was seen since p_since, its lane
+must be idle, and no other queued run may come before it in its lane. The caller holds its
+agent.
+Errors: none.$doc$;
+-- end sql/30_functions/claim/_hold_run.sql
+
 -- begin sql/30_functions/claim/_known_runtimes.sql
 create or replace function dispatch._known_runtimes(p_workspace_id uuid, p_runtime_ids uuid[])
 returns uuid[]
@@ -3921,13 +4049,12 @@ Errors: none.$doc$;
 -- end sql/30_functions/claim/_lock_claim_agents.sql
 
 -- begin sql/30_functions/claim/_look_at_runtimes.sql
--- One statement for all that a claim has to know before it takes a lock, since it is asked by
--- every idle daemon all the time.
+-- All that a claim has to know before it takes a lock, since every idle daemon asks it all the
+-- time: one look-up by key a runtime.
 create or replace function dispatch._look_at_runtimes(
     p_workspace_id uuid,
     p_runtime_ids uuid[],
     p_now timestamptz,
-    out daemons bigint,
     out fresh uuid[],
     out has_due boolean,
     out has_stale boolean
@@ -3937,66 +4064,75 @@ stable
 parallel safe
 set search_path = pg_catalog, pg_temp
 as $fn$
+declare
+    v_id uuid;
+    v_daemon text;
+    v_first text;
+    v_is_fresh boolean;
+    v_is_due boolean;
+    v_is_stale boolean;
 begin
-    select
-        count(distinct r.daemon_id),
-        array_agg(r.id order by r.id) filter (where r.is_fresh),
-        bool_or(r.is_fresh and exists (
-            select
-            from dispatch.run as d
-            where d.workspace_id = p_workspace_id
-                and d.runtime_id = r.id
-                and d.status = 'deferred'
-                and d.fire_at <= p_now
-        )),
-        bool_or(r.is_fresh and exists (
-            select
-            from dispatch.run as s
-            where s.workspace_id = p_workspace_id
-                and s.runtime_id = r.id
-                and s.status = 'dispatched'
-                and s.dispatched_at < p_now - dispatch.claim_recovery_window()
-        ))
-    into daemons, fresh, has_due, has_stale
-    from (select distinct u.id from unnest(p_runtime_ids) as u (id)) as i
-    cross join lateral (
+    fresh := '{}'::uuid[];
+    has_due := false;
+    has_stale := false;
+    foreach v_id in array p_runtime_ids loop
         select
-            t.id, t.daemon_id,
+            t.daemon_id,
             t.status = 'online'
             and coalesce(t.last_seen_at, t.updated_at)
-            >= p_now - dispatch.runtime_freshness() as is_fresh
+            >= p_now - dispatch.runtime_freshness(),
+            exists (
+                select
+                from dispatch.run as d
+                where d.workspace_id = p_workspace_id
+                    and d.runtime_id = v_id
+                    and d.status = 'deferred'
+                    and d.fire_at <= p_now
+            ),
+            exists (
+                select
+                from dispatch.run as s
+                where s.workspace_id = p_workspace_id
+                    and s.runtime_id = v_id
+                    and s.status = 'dispatched'
+                    and s.dispatched_at < p_now - dispatch.claim_recovery_window()
+            )
+        into v_daemon, v_is_fresh, v_is_due, v_is_stale
         from dispatch.runtime as t
-        where t.workspace_id = p_workspace_id and t.id = i.id
-        limit 1
-    ) as r;
-    fresh := coalesce(fresh, '{}'::uuid[]);
+        where t.workspace_id = p_workspace_id and t.id = v_id;
+        continue when not found;
+        v_first := coalesce(v_first, v_daemon);
+        if v_daemon <> v_first then
+            perform dispatch._raise(
+                'PD400', 'runtimes of two daemons', 'p_runtime_ids',
+                'name the runtimes of one daemon in one call.'
+            );
+        end if;
+        if v_is_fresh and not v_id = any(fresh) then
+            fresh := fresh || v_id;
+            has_due := has_due or v_is_due;
+            has_stale := has_stale or v_is_stale;
+        end if;
+    end loop;
 end;
 $fn$;
 
 comment on function dispatch._look_at_runtimes(uuid, uuid[], timestamptz) is
-$doc$Tell of the runtimes that the workspace has how many daemons they belong to, which are
-fresh at p_now, and whether deferred runs of theirs may be due or claims of theirs may be stale.
+$doc$Tell which of these runtimes are fresh at p_now, and whether deferred runs of those may be
+due or claims of those may be stale.
 
-Errors: none.$doc$;
+Ids that the workspace does not know are left out.
+Errors: PD400 the runtimes belong to more than one daemon.$doc$;
 -- end sql/30_functions/claim/_look_at_runtimes.sql
 
--- begin sql/30_functions/claim/_take_runs.sql
--- Locks: run rows, skip locked, in claim order; none is waited for, since the caller holds
--- agents. The instant, the pause and the runtimes' freshness are read after the agents' locks.
--- Capacity and lane are asked again in the statement that locks the row, whose snapshot is
--- younger than the agents' locks and sees what this call has taken before; so the order in
--- which they were guessed stays, and what another claim took meanwhile is left out. The status
--- is compared with a variable, so that the key's index is the only one that offers itself.
-create or replace function dispatch._take_runs(
+-- begin sql/30_functions/claim/_mark_claimed.sql
+create or replace function dispatch._mark_claimed(
     p_workspace_id uuid,
-    p_runtime_ids uuid[],
     p_run_ids uuid[],
-    p_owner_ids uuid[],
-    p_held_ids uuid[],
     p_is_started boolean,
     p_lease interval
 )
-returns uuid[]
+returns void
 language plpgsql
 volatile
 parallel unsafe
@@ -4007,46 +4143,8 @@ declare
         when p_is_started then 'running'::dispatch.run_status else 'dispatched'
     end;
     v_now constant timestamptz := dispatch.clock();
-    v_fresh constant uuid[] := dispatch._fresh_runtimes(p_workspace_id, p_runtime_ids, v_now);
-    v_queued constant dispatch.run_status := 'queued'::dispatch.run_status;
-    v_taken uuid[] := '{}'::uuid[];
 begin
-    if cardinality(v_fresh) = 0 or dispatch._workspace_is_paused(p_workspace_id) then
-        return v_taken;
-    end if;
-    -- Before the runs are handed out, so that they deliver what the retries stood for.
-    perform dispatch._drop_superseded(p_workspace_id, p_held_ids, v_now);
     for v_i in 1..cardinality(p_run_ids) loop
-        continue when not p_owner_ids[v_i] = any(p_held_ids);
-        perform
-        from dispatch.run as r
-        where r.workspace_id = p_workspace_id
-            and r.id = p_run_ids[v_i]
-            and r.status = v_queued
-            and r.runtime_id = any(v_fresh)
-            and not exists (
-                select
-                from dispatch.run as b
-                where b.workspace_id = p_workspace_id
-                    and b.agent_id = r.agent_id
-                    and b.lane = r.lane
-                    and b.status in ('dispatched', 'waiting_local_directory', 'running')
-            )
-            and (
-                select count(*)
-                from dispatch.run as b
-                where b.workspace_id = p_workspace_id
-                    and b.agent_id = r.agent_id
-                    and b.status in ('dispatched', 'waiting_local_directory', 'running')
-            ) < (
-                select a.max_concurrent_runs
-                from dispatch.agent as a
-                where a.workspace_id = p_workspace_id
-                    and a.id = r.agent_id
-                    and a.status = 'active'
-            )
-        for no key update of r skip locked;
-        continue when not found;
         update dispatch.run as r
         set
             status = v_status,
@@ -4055,21 +4153,109 @@ begin
             started_at = case when p_is_started then v_now end,
             lease_expires_at = v_now + p_lease
         where r.workspace_id = p_workspace_id and r.id = p_run_ids[v_i];
-        v_taken := v_taken || p_run_ids[v_i];
     end loop;
-    return v_taken;
+end;
+$fn$;
+
+comment on function dispatch._mark_claimed(uuid, uuid[], boolean, interval) is
+$doc$Move queued runs, which the caller holds, to dispatched or to running, with the next claim
+number.
+
+Errors: none.$doc$;
+-- end sql/30_functions/claim/_mark_claimed.sql
+
+-- begin sql/30_functions/claim/_next_runs.sql
+-- The head of the order, without a look at agents and lanes: mostly the runs that a claim takes
+-- stand there. A claim that finds too few of them asks _eligible_runs.
+create or replace function dispatch._next_runs(
+    p_workspace_id uuid,
+    p_runtime_ids uuid[],
+    p_max integer,
+    out run_ids uuid[],
+    out agent_ids uuid[]
+)
+language plpgsql
+stable
+parallel safe
+set search_path = pg_catalog, pg_temp
+as $fn$
+begin
+    select
+        array_agg(q.id order by q.priority desc, q.requested_at, q.id),
+        array_agg(q.agent_id order by q.priority desc, q.requested_at, q.id)
+    into run_ids, agent_ids
+    from unnest(p_runtime_ids) as rt (id)
+    cross join lateral (
+        select r.id, r.agent_id, r.priority, r.requested_at
+        from dispatch.run as r
+        where r.workspace_id = p_workspace_id
+            and r.runtime_id = rt.id
+            and r.status = 'queued'
+        order by r.priority desc, r.requested_at, r.id
+        limit p_max
+    ) as q;
+end;
+$fn$;
+
+comment on function dispatch._next_runs(uuid, uuid[], integer) is
+$doc$Give the p_max first queued runs of each of these runtimes, all in claim order, and their
+agents.
+
+Order: priority, request, id. NULLs when nothing is queued.
+Errors: none.$doc$;
+-- end sql/30_functions/claim/_next_runs.sql
+
+-- begin sql/30_functions/claim/_take_runs.sql
+-- Locks: agents, each when its first run comes, then run rows; waits for none. Whatever was
+-- guessed before the locks is decided under them.
+create or replace function dispatch._take_runs(
+    p_workspace_id uuid,
+    p_runtime_ids uuid[],
+    p_run_ids uuid[],
+    p_owner_ids uuid[],
+    p_max integer,
+    p_per_agent integer,
+    inout agents uuid[],
+    inout free integer[],
+    out taken uuid[]
+)
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_since timestamptz;
+    v_at integer;
+begin
+    taken := '{}'::uuid[];
+    for v_i in 1..cardinality(p_run_ids) loop
+        exit when cardinality(taken) >= p_max;
+        v_at := array_position(agents, p_owner_ids[v_i]);
+        if v_at is null then
+            v_at := cardinality(agents) + 1;
+            agents[v_at] := p_owner_ids[v_i];
+            free[v_at] := dispatch._hold_agent(p_workspace_id, p_owner_ids[v_i], p_per_agent);
+        end if;
+        if free[v_at] > 0 then
+            v_since := coalesce(v_since, dispatch.clock() - dispatch.runtime_freshness());
+            if dispatch._hold_run(p_workspace_id, p_run_ids[v_i], p_runtime_ids, v_since) then
+                taken := taken || p_run_ids[v_i];
+                free[v_at] := free[v_at] - 1;
+            end if;
+        end if;
+    end loop;
 end;
 $fn$;
 
 comment on function dispatch._take_runs(
-    uuid, uuid[], uuid[], uuid[], uuid[], boolean, interval
+    uuid, uuid[], uuid[], uuid[], integer, integer, uuid[], integer[]
 ) is
-$doc$Move those of these queued runs that may be claimed to dispatched, or to running, in their
-order.
+$doc$Hold those of these runs that may be claimed, in their order, at most p_max.
 
-p_owner_ids are their agents in the same order; only runs of p_held_ids are taken, whose locks
-the caller has. Keeps each agent within its capacity and one active run a lane. Returns the runs
-that moved. Rule: issue-to-run 4.
+p_owner_ids are their agents in the same order. agents are those asked so far and free how many
+more runs each may be handed, NULL while another claim holds it; both grow. Keeps each agent
+within its capacity and p_per_agent, and one active run a lane. Rule: issue-to-run 4.
 Errors: none.$doc$;
 -- end sql/30_functions/claim/_take_runs.sql
 
@@ -4115,38 +4301,43 @@ $doc$Write one wake of a run as a claim returns it; instants are in UTC.
 Errors: none.$doc$;
 -- end sql/30_functions/claim/_trigger_json.sql
 
--- begin sql/30_functions/claim/_try_lock_agents.sql
--- Locks: agents FOR NO KEY UPDATE, skip locked: never waits, so it may be called while others
--- are held.
-create or replace function dispatch._try_lock_agents(p_workspace_id uuid, p_agent_ids uuid[])
+-- begin sql/30_functions/claim/_waiting_agents.sql
+-- Steps from agent to agent along the claim index, so that the cost is that of the agents with
+-- queued runs and not of their backlog.
+create or replace function dispatch._waiting_agents(
+    p_workspace_id uuid,
+    p_runtime_ids uuid[],
+    p_agents uuid[],
+    p_free integer[]
+)
 returns uuid[]
 language plpgsql
-volatile
-parallel unsafe
+stable
+parallel safe
 set search_path = pg_catalog, pg_temp
 as $fn$
 begin
     return array(
-        select k.id
-        from (select distinct u.id from unnest(p_agent_ids) as u (id) order by u.id) as i
-        cross join lateral (
-            select a.id
-            from dispatch.agent as a
-            where a.workspace_id = p_workspace_id and a.id = i.id
-            limit 1
-            for no key update skip locked
-        ) as k
+        select distinct c.agent_id
+        from dispatch._claim_pairs(p_workspace_id, p_runtime_ids) as c
+        left join unnest(p_agents, p_free) as s (agent_id, free) on s.agent_id = c.agent_id
+        where s.agent_id is null or s.free > 0
     );
 end;
 $fn$;
 
-comment on function dispatch._try_lock_agents(uuid, uuid[]) is
-$doc$Hold those of the agents that nobody else holds, and give them.
+comment on function dispatch._waiting_agents(uuid, uuid[], uuid[], integer[]) is
+$doc$Give the agents with queued runs on these runtimes that were not asked yet or may be handed
+more.
 
+p_agents are those asked and p_free how many more runs each may be handed, NULL while another
+claim holds it.
 Errors: none.$doc$;
--- end sql/30_functions/claim/_try_lock_agents.sql
+-- end sql/30_functions/claim/_waiting_agents.sql
 
 -- begin sql/30_functions/claim/claim_run.sql
+-- The plan settings hold for everything that this function calls: a plan made while the tables
+-- are empty is kept, and must walk the same indexes as one made over a million rows.
 create or replace function dispatch.claim_run(
     p_workspace_id uuid,
     p_agent_id uuid,
@@ -4159,9 +4350,18 @@ parallel unsafe
 rows 1
 security definer
 set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_material = off
+set enable_sort = off
+set jit = off
 as $fn$
 declare
     v_runtime uuid := p_runtime_id;
+    v_claimed uuid[];
 begin
     perform dispatch._check_isolation();
     perform dispatch._check_ids(
@@ -4177,6 +4377,14 @@ begin
     if v_runtime is null then
         return;
     end if;
+    select c.claimed
+    into v_claimed
+    from dispatch._claim(
+        p_workspace_id, array[v_runtime], p_agent_id, 1, 1, false, null
+    ) as c;
+    if v_claimed = '{}' then
+        return;
+    end if;
     return query
     select
         c.run_id, c.workspace_id, c.agent_id, c.runtime_id, c.issue_id, c.chat_session_id,
@@ -4184,9 +4392,7 @@ begin
         c.requested_at, c.dispatched_at, c.lease_expires_at, c.originator_id, c.accountable_id,
         c.attribution_source, c.is_leader_run, c.squad_id, c.handoff_note, c.session_id,
         c.work_dir, c.reclaimed
-    from dispatch._claim(
-        p_workspace_id, array[v_runtime], p_agent_id, 1, 1, false, null
-    ) as c;
+    from dispatch._claimed_rows(p_workspace_id, v_claimed, '{}') as c;
 end;
 $fn$;
 
@@ -4201,9 +4407,8 @@ transaction_isolation).$doc$;
 -- end sql/30_functions/claim/claim_run.sql
 
 -- begin sql/30_functions/claim/claim_runs.sql
--- Locks: agents by id, then run rows. Agents first, so that what is counted in the next
--- statement holds until the commit; the instant, the pause and the freshness of the runtimes
--- are read after the locks.
+-- The plan settings hold for everything that this function calls: a plan made while the tables
+-- are empty is kept, and must walk the same indexes as one made over a million rows.
 create or replace function dispatch.claim_runs(
     p_workspace_id uuid,
     p_runtime_ids uuid[],
@@ -4219,14 +4424,32 @@ parallel unsafe
 rows 10
 security definer
 set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_material = off
+set enable_sort = off
+set jit = off
 as $fn$
 declare
     v_max constant integer := least(p_max, dispatch.claim_batch_limit());
+    v_claimed uuid[];
+    v_reclaimed uuid[];
 begin
     perform dispatch._check_claim(
         p_workspace_id, p_runtime_ids, p_max, p_per_agent, p_start, p_lease
     );
     if v_max = 0 then
+        return;
+    end if;
+    select c.claimed, c.reclaimed
+    into v_claimed, v_reclaimed
+    from dispatch._claim(
+        p_workspace_id, p_runtime_ids, null, v_max, p_per_agent, p_start, p_lease
+    ) as c;
+    if cardinality(v_claimed) + cardinality(v_reclaimed) = 0 then
         return;
     end if;
     return query
@@ -4236,9 +4459,10 @@ begin
         c.requested_at, c.dispatched_at, c.lease_expires_at, c.originator_id, c.accountable_id,
         c.attribution_source, c.is_leader_run, c.squad_id, c.handoff_note, c.session_id,
         c.work_dir, c.reclaimed
-    from dispatch._claim(
-        p_workspace_id, p_runtime_ids, null, v_max, p_per_agent, p_start, p_lease
-    ) as c;
+    from dispatch._claimed_rows(p_workspace_id, v_claimed || v_reclaimed, v_reclaimed) as c;
+    if p_start then
+        perform dispatch._settle_claimed(p_workspace_id, v_claimed);
+    end if;
 end;
 $fn$;
 

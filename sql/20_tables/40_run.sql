@@ -42,6 +42,10 @@ create index run_claim_order_idx
 on dispatch.run (workspace_id, runtime_id, agent_id, priority desc, requested_at, id)
 where status = 'queued';
 
+create index run_queue_order_idx
+on dispatch.run (workspace_id, runtime_id, priority desc, requested_at, id)
+where status = 'queued';
+
 create index run_shared_lane_idx
 on dispatch.run (workspace_id, agent_id, lane, priority desc, requested_at, id)
 where status = 'queued' and issue_id is null and lane <> id;
@@ -101,6 +105,8 @@ comment on index dispatch.run_active_lane_idx is
 $doc$Guarantees one active run a lane, and serves the count of an agent's active runs.$doc$;
 comment on index dispatch.run_claim_order_idx is
 $doc$Serves claims: the agents with queued runs on a runtime, and each one's best run.$doc$;
+comment on index dispatch.run_queue_order_idx is
+$doc$Serves claims: the runs of a runtime that come first, whoever their agents are.$doc$;
 comment on index dispatch.run_shared_lane_idx is
 $doc$Serves claims: the first queued run of a chat session or of an agent's quick-create lane,
 the only lanes in which several runs may queue.$doc$;

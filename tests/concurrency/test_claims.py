@@ -176,19 +176,21 @@ def test_capacity_and_lanes_hold_while_better_runs_arrive(db: Database) -> None:
 
 
 STOP_BEFORE_LOCKS = """
-alter function dispatch._try_lock_agents(uuid, uuid[]) rename to _try_lock_agents_then;
-create function dispatch._try_lock_agents(p_workspace_id uuid, p_agent_ids uuid[])
-returns uuid[]
+alter function dispatch._hold_agent(uuid, uuid, integer) rename to _hold_agent_then;
+create function dispatch._hold_agent(
+    p_workspace_id uuid, p_agent_id uuid, p_per_agent integer
+)
+returns integer
 language plpgsql
 as $fn$
 begin
     if pg_backend_pid() = {pid} then
         perform pg_advisory_xact_lock(7);
     end if;
-    return dispatch._try_lock_agents_then(p_workspace_id, p_agent_ids);
+    return dispatch._hold_agent_then(p_workspace_id, p_agent_id, p_per_agent);
 end;
 $fn$;
-grant execute on function dispatch._try_lock_agents(uuid, uuid[]) to public;
+grant execute on function dispatch._hold_agent(uuid, uuid, integer) to public;
 """
 
 

@@ -1,10 +1,9 @@
--- One statement for all that a claim has to know before it takes a lock, since it is asked by
--- every idle daemon all the time.
+-- All that a claim has to know before it takes a lock, since every idle daemon asks it all the
+-- time: one look-up by key a runtime.
 create or replace function dispatch._look_at_runtimes(
     p_workspace_id uuid,
     p_runtime_ids uuid[],
     p_now timestamptz,
-    out daemons bigint,
     out fresh uuid[],
     out has_due boolean,
     out has_stale boolean
@@ -14,44 +13,62 @@ stable
 parallel safe
 set search_path = pg_catalog, pg_temp
 as $fn$
+declare
+    v_id uuid;
+    v_daemon text;
+    v_first text;
+    v_is_fresh boolean;
+    v_is_due boolean;
+    v_is_stale boolean;
 begin
-    select
-        count(distinct r.daemon_id),
-        array_agg(r.id order by r.id) filter (where r.is_fresh),
-        bool_or(r.is_fresh and exists (
-            select
-            from dispatch.run as d
-            where d.workspace_id = p_workspace_id
-                and d.runtime_id = r.id
-                and d.status = 'deferred'
-                and d.fire_at <= p_now
-        )),
-        bool_or(r.is_fresh and exists (
-            select
-            from dispatch.run as s
-            where s.workspace_id = p_workspace_id
-                and s.runtime_id = r.id
-                and s.status = 'dispatched'
-                and s.dispatched_at < p_now - dispatch.claim_recovery_window()
-        ))
-    into daemons, fresh, has_due, has_stale
-    from (select distinct u.id from unnest(p_runtime_ids) as u (id)) as i
-    cross join lateral (
+    fresh := '{}'::uuid[];
+    has_due := false;
+    has_stale := false;
+    foreach v_id in array p_runtime_ids loop
         select
-            t.id, t.daemon_id,
+            t.daemon_id,
             t.status = 'online'
             and coalesce(t.last_seen_at, t.updated_at)
-            >= p_now - dispatch.runtime_freshness() as is_fresh
+            >= p_now - dispatch.runtime_freshness(),
+            exists (
+                select
+                from dispatch.run as d
+                where d.workspace_id = p_workspace_id
+                    and d.runtime_id = v_id
+                    and d.status = 'deferred'
+                    and d.fire_at <= p_now
+            ),
+            exists (
+                select
+                from dispatch.run as s
+                where s.workspace_id = p_workspace_id
+                    and s.runtime_id = v_id
+                    and s.status = 'dispatched'
+                    and s.dispatched_at < p_now - dispatch.claim_recovery_window()
+            )
+        into v_daemon, v_is_fresh, v_is_due, v_is_stale
         from dispatch.runtime as t
-        where t.workspace_id = p_workspace_id and t.id = i.id
-        limit 1
-    ) as r;
-    fresh := coalesce(fresh, '{}'::uuid[]);
+        where t.workspace_id = p_workspace_id and t.id = v_id;
+        continue when not found;
+        v_first := coalesce(v_first, v_daemon);
+        if v_daemon <> v_first then
+            perform dispatch._raise(
+                'PD400', 'runtimes of two daemons', 'p_runtime_ids',
+                'name the runtimes of one daemon in one call.'
+            );
+        end if;
+        if v_is_fresh and not v_id = any(fresh) then
+            fresh := fresh || v_id;
+            has_due := has_due or v_is_due;
+            has_stale := has_stale or v_is_stale;
+        end if;
+    end loop;
 end;
 $fn$;
 
 comment on function dispatch._look_at_runtimes(uuid, uuid[], timestamptz) is
-$doc$Tell of the runtimes that the workspace has how many daemons they belong to, which are
-fresh at p_now, and whether deferred runs of theirs may be due or claims of theirs may be stale.
+$doc$Tell which of these runtimes are fresh at p_now, and whether deferred runs of those may be
+due or claims of those may be stale.
 
-Errors: none.$doc$;
+Ids that the workspace does not know are left out.
+Errors: PD400 the runtimes belong to more than one daemon.$doc$;

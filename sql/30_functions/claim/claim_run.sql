@@ -1,3 +1,5 @@
+-- The plan settings hold for everything that this function calls: a plan made while the tables
+-- are empty is kept, and must walk the same indexes as one made over a million rows.
 create or replace function dispatch.claim_run(
     p_workspace_id uuid,
     p_agent_id uuid,
@@ -10,9 +12,18 @@ parallel unsafe
 rows 1
 security definer
 set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_material = off
+set enable_sort = off
+set jit = off
 as $fn$
 declare
     v_runtime uuid := p_runtime_id;
+    v_claimed uuid[];
 begin
     perform dispatch._check_isolation();
     perform dispatch._check_ids(
@@ -28,6 +39,14 @@ begin
     if v_runtime is null then
         return;
     end if;
+    select c.claimed
+    into v_claimed
+    from dispatch._claim(
+        p_workspace_id, array[v_runtime], p_agent_id, 1, 1, false, null
+    ) as c;
+    if v_claimed = '{}' then
+        return;
+    end if;
     return query
     select
         c.run_id, c.workspace_id, c.agent_id, c.runtime_id, c.issue_id, c.chat_session_id,
@@ -35,9 +54,7 @@ begin
         c.requested_at, c.dispatched_at, c.lease_expires_at, c.originator_id, c.accountable_id,
         c.attribution_source, c.is_leader_run, c.squad_id, c.handoff_note, c.session_id,
         c.work_dir, c.reclaimed
-    from dispatch._claim(
-        p_workspace_id, array[v_runtime], p_agent_id, 1, 1, false, null
-    ) as c;
+    from dispatch._claimed_rows(p_workspace_id, v_claimed, '{}') as c;
 end;
 $fn$;
 

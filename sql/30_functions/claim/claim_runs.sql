@@ -1,6 +1,5 @@
--- Locks: agents by id, then run rows. Agents first, so that what is counted in the next
--- statement holds until the commit; the instant, the pause and the freshness of the runtimes
--- are read after the locks.
+-- The plan settings hold for everything that this function calls: a plan made while the tables
+-- are empty is kept, and must walk the same indexes as one made over a million rows.
 create or replace function dispatch.claim_runs(
     p_workspace_id uuid,
     p_runtime_ids uuid[],
@@ -16,14 +15,32 @@ parallel unsafe
 rows 10
 security definer
 set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_material = off
+set enable_sort = off
+set jit = off
 as $fn$
 declare
     v_max constant integer := least(p_max, dispatch.claim_batch_limit());
+    v_claimed uuid[];
+    v_reclaimed uuid[];
 begin
     perform dispatch._check_claim(
         p_workspace_id, p_runtime_ids, p_max, p_per_agent, p_start, p_lease
     );
     if v_max = 0 then
+        return;
+    end if;
+    select c.claimed, c.reclaimed
+    into v_claimed, v_reclaimed
+    from dispatch._claim(
+        p_workspace_id, p_runtime_ids, null, v_max, p_per_agent, p_start, p_lease
+    ) as c;
+    if cardinality(v_claimed) + cardinality(v_reclaimed) = 0 then
         return;
     end if;
     return query
@@ -33,9 +50,10 @@ begin
         c.requested_at, c.dispatched_at, c.lease_expires_at, c.originator_id, c.accountable_id,
         c.attribution_source, c.is_leader_run, c.squad_id, c.handoff_note, c.session_id,
         c.work_dir, c.reclaimed
-    from dispatch._claim(
-        p_workspace_id, p_runtime_ids, null, v_max, p_per_agent, p_start, p_lease
-    ) as c;
+    from dispatch._claimed_rows(p_workspace_id, v_claimed || v_reclaimed, v_reclaimed) as c;
+    if p_start then
+        perform dispatch._settle_claimed(p_workspace_id, v_claimed);
+    end if;
 end;
 $fn$;
 
