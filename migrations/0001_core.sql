@@ -2810,8 +2810,7 @@ begin
             not k.key = any(p_required) and k.value <> 'null' or k.key = any(p_required)
         ) and (
             not p_kinds ? k.key
-            or p_kinds ->> k.key <> 'any'
-            and not p_kinds ->> k.key = any(dispatch._json_kind(k.value))
+            or not dispatch._is_kind(k.value, p_kinds ->> k.key)
             or k.value = '"00000000-0000-0000-0000-000000000000"' and p_kinds ->> k.key = 'uuid'
         ) or not p_kinds ? k.key
         union all
@@ -3101,6 +3100,39 @@ $doc$Tell whether a text is a date and time with a zone offset, as ISO 8601 writ
 Errors: none.$doc$;
 -- end sql/30_functions/arguments/_is_instant_text.sql
 
+-- begin sql/30_functions/arguments/_is_kind.sql
+-- The order of the tests matters: each cast stands behind the test that makes it safe.
+create or replace function dispatch._is_kind(p_value jsonb, p_kind text)
+returns boolean
+language sql
+immutable
+parallel safe
+as $fn$
+select case p_kind
+    when 'any' then true
+    when 'integer' then case
+        when jsonb_typeof(p_value) = 'number'
+            then p_value::numeric = trunc(p_value::numeric)
+            and p_value::numeric between -2147483648 and 2147483647
+        else false
+    end
+    when 'uuid'
+        then jsonb_typeof(p_value) = 'string' and dispatch._is_uuid_text(p_value #>> '{}')
+    when 'instant'
+        then jsonb_typeof(p_value) = 'string' and dispatch._is_instant_text(p_value #>> '{}')
+    when 'interval'
+        then jsonb_typeof(p_value) = 'string' and dispatch._is_lease_text(p_value #>> '{}')
+    else jsonb_typeof(p_value) = p_kind
+end;
+$fn$;
+
+comment on function dispatch._is_kind(jsonb, text) is
+$doc$Tell whether a JSON value may be read as p_kind: any, integer, uuid, instant, interval, or
+a type of JSON.
+
+Errors: none.$doc$;
+-- end sql/30_functions/arguments/_is_kind.sql
+
 -- begin sql/30_functions/arguments/_is_lease_text.sql
 create or replace function dispatch._is_lease_text(p_text text)
 returns boolean
@@ -3137,44 +3169,6 @@ $doc$Tell whether a text is a uuid in its usual form.
 
 Errors: none.$doc$;
 -- end sql/30_functions/arguments/_is_uuid_text.sql
-
--- begin sql/30_functions/arguments/_json_kind.sql
--- The order of the whens matters: each cast stands behind the test that makes it safe.
-create or replace function dispatch._json_kind(p_value jsonb)
-returns text[]
-language sql
-immutable
-parallel safe
-as $fn$
-select case jsonb_typeof(p_value)
-    when 'null' then array['null']
-    when 'boolean' then array['boolean']
-    when 'object' then array['object']
-    when 'array' then array['array']
-    when 'number' then case
-        when p_value::numeric = trunc(p_value::numeric)
-            and p_value::numeric between -2147483648 and 2147483647
-            then array['number', 'integer']
-        else array['number']
-    end
-    when 'string' then array_remove(
-        array[
-            'string',
-            case when dispatch._is_uuid_text(p_value #>> '{}') then 'uuid' end,
-            case when dispatch._is_instant_text(p_value #>> '{}') then 'instant' end,
-            case when dispatch._is_lease_text(p_value #>> '{}') then 'interval' end
-        ],
-        null
-    )
-end;
-$fn$;
-
-comment on function dispatch._json_kind(jsonb) is
-$doc$Name what a JSON value may be read as: its type, and integer, uuid, instant or interval
-where that fits.
-
-Errors: none.$doc$;
--- end sql/30_functions/arguments/_json_kind.sql
 
 -- begin sql/30_functions/arguments/_raise.sql
 create or replace function dispatch._raise(
@@ -4138,22 +4132,14 @@ volatile
 parallel unsafe
 set search_path = pg_catalog, pg_temp
 as $fn$
-declare
-    v_status constant dispatch.run_status := case
-        when p_is_started then 'running'::dispatch.run_status else 'dispatched'
-    end;
-    v_now constant timestamptz := dispatch.clock();
 begin
-    for v_i in 1..cardinality(p_run_ids) loop
-        update dispatch.run as r
-        set
-            status = v_status,
-            claim_no = r.claim_no + 1,
-            dispatched_at = v_now,
-            started_at = case when p_is_started then v_now end,
-            lease_expires_at = v_now + p_lease
-        where r.workspace_id = p_workspace_id and r.id = p_run_ids[v_i];
-    end loop;
+    if cardinality(p_run_ids) > 0 then
+        perform dispatch._move_runs(
+            p_workspace_id, p_run_ids,
+            case when p_is_started then 'running'::dispatch.run_status else 'dispatched' end,
+            true, array_fill(p_lease, array[cardinality(p_run_ids)]), dispatch.clock()
+        );
+    end if;
 end;
 $fn$;
 
@@ -7023,7 +7009,7 @@ immutable
 parallel safe
 as $fn$
 select row(
-    p_issue.id, p_prefix || '-' || p_issue.number, p_issue.assignment_generation,
+    p_issue.id, p_prefix || '-' || p_issue.number::text, p_issue.assignment_generation,
     p_decision.outcome, p_decision.reason_code, p_decision.run_id, p_decision.agent_id,
     p_decision.source, p_decision.detail
 )::dispatch.issue_write;
@@ -8097,6 +8083,54 @@ Errors: PD400 malformed argument, more than 1000 ids, assignee no member; PD403 
 PD404 workspace not found; PD409 pending slot contended.$doc$;
 -- end sql/30_functions/issues/update_issues.sql
 
+-- begin sql/30_functions/lifecycle/_answer_reports.sql
+-- Where every report moved its run, which is nearly always so, all but the follow-up is known.
+create or replace function dispatch._answer_reports(
+    p_workspace_id uuid,
+    p_reports dispatch._report[],
+    p_moved uuid[],
+    p_status dispatch.run_status,
+    p_repeated dispatch.run_status
+)
+returns dispatch.transition[]
+language plpgsql
+stable
+parallel safe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_report dispatch._report;
+    v_follow_up uuid;
+    v_answers dispatch.transition[] := '{}'::dispatch.transition[];
+begin
+    if cardinality(p_moved) < cardinality(p_reports) then
+        return array(
+            select t
+            from dispatch._transitions(p_workspace_id, p_reports, p_moved, p_repeated) as t
+        );
+    end if;
+    foreach v_report in array p_reports loop
+        select d.follow_up_run_id
+        into v_follow_up
+        from dispatch.run_detail as d
+        where d.workspace_id = p_workspace_id and d.run_id = v_report.run_id;
+        v_answers := v_answers || row(
+            true, v_report.run_id, p_status, v_report.claim_no, null, null, v_follow_up
+        )::dispatch.transition;
+    end loop;
+    return v_answers;
+end;
+$fn$;
+
+comment on function dispatch._answer_reports(
+    uuid, dispatch._report[], uuid[], dispatch.run_status, dispatch.run_status
+) is
+$doc$Answer reports of a start or a completion after the write, in the order given.
+
+p_moved are the runs that this call moved to p_status; p_repeated as in _transitions.
+Errors: none.$doc$;
+-- end sql/30_functions/lifecycle/_answer_reports.sql
+
 -- begin sql/30_functions/lifecycle/_cancel_runs.sql
 -- Locks: run rows by id. The caller has made sure, by a lock on the agent or the issue, that no
 -- further run joins those that it names. The plan settings hold for everything that this
@@ -8243,11 +8277,10 @@ create or replace function dispatch._complete_runs(
     p_workspace_id uuid,
     p_reports dispatch._report[]
 )
-returns setof dispatch.transition
+returns dispatch.transition[]
 language plpgsql
 volatile
 parallel unsafe
-rows 10
 set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
@@ -8260,64 +8293,25 @@ as $fn$
 declare
     v_owing uuid[];
     v_locked uuid[];
-    v_report record;
-    v_runtime uuid;
     v_runtimes uuid[];
-    v_now timestamptz;
 begin
     v_owing := dispatch._lock_owing(
         p_workspace_id, array(select p.run_id from unnest(p_reports) as p)
     );
     v_locked := dispatch._lock_runs(p_workspace_id, p_reports, '{running}');
-    v_now := dispatch.clock();
-    for v_report in
-        select p.run_id, p.claim_no, p.result, p.session_id, p.work_dir, p.session_lost
-        from dispatch._first_reports(p_reports) as p
-        where p.run_id = any(v_locked)
-    loop
-        update dispatch.run as r
-        set status = 'completed', finished_at = v_now, lease_expires_at = null
-        where r.workspace_id = p_workspace_id
-            and r.id = v_report.run_id
-            and r.claim_no = v_report.claim_no
-        returning r.runtime_id into v_runtime;
-        continue when not found;
-        v_runtimes := v_runtimes || v_runtime;
-        update dispatch.run_detail as d
-        set
-            result = v_report.result,
-            session_id = case when not v_report.session_lost then v_report.session_id end,
-            work_dir = v_report.work_dir
-        where d.workspace_id = p_workspace_id
-            and d.run_id = v_report.run_id
-            and num_nonnulls(
-                v_report.result, v_report.session_id, v_report.work_dir, d.session_id,
-                d.work_dir
-            ) > 0;
-    end loop;
-    perform dispatch._notify_runtimes(array(select distinct u from unnest(v_runtimes) as u));
-    if cardinality(v_owing) > 0 then
-        perform dispatch._settle_owed(p_workspace_id, v_locked);
+    if cardinality(v_locked) > 0 then
+        v_runtimes := dispatch._move_runs(
+            p_workspace_id, v_locked, 'completed', false, null, dispatch.clock()
+        );
+        perform dispatch._keep_results(p_workspace_id, p_reports, v_locked);
+        perform dispatch._notify_runtimes(v_runtimes);
+        if cardinality(v_owing) > 0 then
+            perform dispatch._settle_owed(p_workspace_id, v_locked);
+        end if;
     end if;
-    if cardinality(v_locked) = cardinality(p_reports) then
-        return query
-        select
-            true, p.run_id, 'completed'::dispatch.run_status, p.claim_no, null::uuid,
-            null::text, d.follow_up_run_id
-        from unnest(p_reports) as p
-        cross join lateral (
-            select s.follow_up_run_id
-            from dispatch.run_detail as s
-            where s.workspace_id = p_workspace_id and s.run_id = p.run_id
-            limit 1
-        ) as d
-        order by p.ord;
-        return;
-    end if;
-    return query
-    select
-        t.applied, t.run_id, t.status, t.claim_no, t.retry_run_id, t.reason, t.follow_up_run_id
-    from dispatch._transitions(p_workspace_id, p_reports, v_locked, 'completed') as t;
+    return dispatch._answer_reports(
+        p_workspace_id, p_reports, v_locked, 'completed', 'completed'
+    );
 end;
 $fn$;
 
@@ -8435,6 +8429,66 @@ $doc$Give of several reports about one claim of a run the first; the others are 
 Errors: none.$doc$;
 -- end sql/30_functions/lifecycle/_first_reports.sql
 
+-- begin sql/30_functions/lifecycle/_keep_results.sql
+-- Looks before it writes, since most runs report nothing to keep and an update that meets no row
+-- costs as much to set up as one that does.
+create or replace function dispatch._keep_results(
+    p_workspace_id uuid,
+    p_reports dispatch._report[],
+    p_moved uuid[]
+)
+returns void
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_report dispatch._report;
+    v_session text;
+    v_work_dir text;
+    v_done uuid[] := '{}'::uuid[];
+begin
+    foreach v_report in array p_reports loop
+        continue when not v_report.run_id = any(p_moved) or v_report.run_id = any(v_done);
+        select d.session_id, d.work_dir
+        into v_session, v_work_dir
+        from dispatch.run as r
+        cross join lateral (
+            select s.session_id, s.work_dir
+            from dispatch.run_detail as s
+            where s.workspace_id = p_workspace_id and s.run_id = r.id
+            limit 1
+        ) as d
+        where r.workspace_id = p_workspace_id
+            and r.id = v_report.run_id
+            and r.claim_no = v_report.claim_no;
+        continue when not found;
+        v_done := v_done || v_report.run_id;
+        if num_nonnulls(
+            v_report.result, v_report.session_id, v_report.work_dir, v_session, v_work_dir
+        ) > 0 then
+            update dispatch.run_detail as d
+            set
+                result = v_report.result,
+                session_id = case
+                    when not v_report.session_lost then v_report.session_id
+                end,
+                work_dir = v_report.work_dir
+            where d.workspace_id = p_workspace_id and d.run_id = v_report.run_id;
+        end if;
+    end loop;
+end;
+$fn$;
+
+comment on function dispatch._keep_results(uuid, dispatch._report[], uuid[]) is
+$doc$Keep what the reports of these completed runs bring: of several reports about one claim the
+first.
+
+A run without result, session and work directory, before and after, writes nothing.
+Errors: none.$doc$;
+-- end sql/30_functions/lifecycle/_keep_results.sql
+
 -- begin sql/30_functions/lifecycle/_lock_run.sql
 -- Locks: one run row FOR NO KEY UPDATE, before the instant is read, so that no expiry is judged
 -- by a time from before the wait.
@@ -8474,7 +8528,20 @@ volatile
 parallel unsafe
 set search_path = pg_catalog, pg_temp
 as $fn$
+declare
+    v_report dispatch._report;
 begin
+    if cardinality(p_reports) = 1 then
+        v_report := p_reports[1];
+        perform
+        from dispatch.run as r
+        where r.workspace_id = p_workspace_id
+            and r.id = v_report.run_id
+            and r.claim_no = v_report.claim_no
+            and r.status = any(p_statuses)
+        for no key update;
+        return case when found then array[v_report.run_id] else '{}'::uuid[] end;
+    end if;
     return array(
         select r.id
         from (
@@ -8498,10 +8565,112 @@ $fn$;
 
 comment on function dispatch._lock_runs(uuid, dispatch._report[], dispatch.run_status[]) is
 $doc$Lock and give the runs that carry the reported claim number and stand in one of the
-statuses.
+statuses, by id.
 
 Errors: none.$doc$;
 -- end sql/30_functions/lifecycle/_lock_runs.sql
+
+-- begin sql/30_functions/lifecycle/_move_many_runs.sql
+-- Planned each time, with the ids in hand: what the planner finds out about the tables then is
+-- worth more than what it costs, and no plan made while they were empty is kept.
+create or replace function dispatch._move_many_runs(
+    p_workspace_id uuid,
+    p_run_ids uuid[],
+    p_status dispatch.run_status,
+    p_is_claim boolean,
+    p_leases interval[],
+    p_now timestamptz
+)
+returns uuid[]
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_custom_plan
+as $fn$
+declare
+    v_runtimes uuid[];
+begin
+    with moved as (
+        update dispatch.run as r
+        set
+            status = p_status,
+            claim_no = r.claim_no + p_is_claim::integer,
+            dispatched_at = case when p_is_claim then p_now else r.dispatched_at end,
+            started_at = case when p_status = 'running' then p_now else r.started_at end,
+            finished_at = case when p_status = 'completed' then p_now end,
+            lease_expires_at = p_now + p_leases[array_position(p_run_ids, r.id)]
+        where r.workspace_id = p_workspace_id and r.id = any(p_run_ids)
+        returning r.runtime_id
+    )
+    select array_agg(distinct m.runtime_id) into v_runtimes from moved as m;
+    return v_runtimes;
+end;
+$fn$;
+
+comment on function dispatch._move_many_runs(
+    uuid, uuid[], dispatch.run_status, boolean, interval[], timestamptz
+) is
+$doc$Move runs as _move_runs does, by one statement.
+
+Errors: none.$doc$;
+-- end sql/30_functions/lifecycle/_move_many_runs.sql
+
+-- begin sql/30_functions/lifecycle/_move_runs.sql
+-- A few rows go one by one by their key, which is the same walk whatever the tables held when
+-- the plan was made; more go by one statement, which is planned each time.
+create or replace function dispatch._move_runs(
+    p_workspace_id uuid,
+    p_run_ids uuid[],
+    p_status dispatch.run_status,
+    p_is_claim boolean,
+    p_leases interval[],
+    p_now timestamptz
+)
+returns uuid[]
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_runtime uuid;
+    v_runtimes uuid[] := '{}'::uuid[];
+begin
+    if cardinality(p_run_ids) > 4 then
+        return dispatch._move_many_runs(
+            p_workspace_id, p_run_ids, p_status, p_is_claim, p_leases, p_now
+        );
+    end if;
+    for v_i in 1..cardinality(p_run_ids) loop
+        update dispatch.run as r
+        set
+            status = p_status,
+            claim_no = r.claim_no + p_is_claim::integer,
+            dispatched_at = case when p_is_claim then p_now else r.dispatched_at end,
+            started_at = case when p_status = 'running' then p_now else r.started_at end,
+            finished_at = case when p_status = 'completed' then p_now end,
+            lease_expires_at = p_now + p_leases[v_i]
+        where r.workspace_id = p_workspace_id and r.id = p_run_ids[v_i]
+        returning r.runtime_id into v_runtime;
+        if not v_runtime = any(v_runtimes) then
+            v_runtimes := v_runtimes || v_runtime;
+        end if;
+    end loop;
+    return v_runtimes;
+end;
+$fn$;
+
+comment on function dispatch._move_runs(
+    uuid, uuid[], dispatch.run_status, boolean, interval[], timestamptz
+) is
+$doc$Move runs, which the caller holds and has found fit for it, to dispatched, running or
+completed, and give their runtimes.
+
+p_is_claim gives each its next claim number. p_leases are how long each counts as alive after
+p_now, NULL for no lease.
+Errors: none.$doc$;
+-- end sql/30_functions/lifecycle/_move_runs.sql
 
 -- begin sql/30_functions/lifecycle/_read_reports.sql
 create or replace function dispatch._read_reports(p_reports jsonb, p_kinds jsonb)
@@ -8575,11 +8744,10 @@ create or replace function dispatch._start_runs(
     p_workspace_id uuid,
     p_reports dispatch._report[]
 )
-returns setof dispatch.transition
+returns dispatch.transition[]
 language plpgsql
 volatile
 parallel unsafe
-rows 10
 set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
@@ -8590,50 +8758,36 @@ set enable_material = off
 set jit = off
 as $fn$
 declare
-    v_runs constant uuid[] := array(select p.run_id from unnest(p_reports) as p);
     v_locked uuid[];
-    v_report record;
-    v_now timestamptz;
+    v_leases interval[];
 begin
-    perform dispatch._lock_owing(p_workspace_id, v_runs);
+    perform dispatch._lock_owing(
+        p_workspace_id, array(select p.run_id from unnest(p_reports) as p)
+    );
     v_locked := dispatch._lock_runs(
         p_workspace_id, p_reports, '{dispatched,waiting_local_directory}'
     );
-    v_now := dispatch.clock();
-    for v_report in
-        select p.run_id, p.claim_no, p.lease
-        from dispatch._first_reports(p_reports) as p
-        where p.run_id = any(v_locked)
-    loop
-        update dispatch.run as r
-        set
-            status = 'running',
-            started_at = v_now,
-            lease_expires_at = v_now + v_report.lease
-        where r.workspace_id = p_workspace_id
-            and r.id = v_report.run_id
-            and r.claim_no = v_report.claim_no;
-    end loop;
-    perform dispatch._settle_owed(p_workspace_id, v_locked);
-    if cardinality(v_locked) = cardinality(p_reports) then
-        return query
-        select
-            true, p.run_id, 'running'::dispatch.run_status, p.claim_no, null::uuid, null::text,
-            d.follow_up_run_id
-        from unnest(p_reports) as p
-        cross join lateral (
-            select s.follow_up_run_id
-            from dispatch.run_detail as s
-            where s.workspace_id = p_workspace_id and s.run_id = p.run_id
-            limit 1
-        ) as d
-        order by p.ord;
-        return;
+    if cardinality(v_locked) > 0 then
+        v_leases := array(
+            select p.lease
+            from dispatch._first_reports(p_reports) as p
+            cross join lateral (
+                select
+                from dispatch.run as r
+                where r.workspace_id = p_workspace_id
+                    and r.id = p.run_id
+                    and r.claim_no = p.claim_no
+                limit 1
+            ) as r
+            where p.run_id = any(v_locked)
+            order by p.run_id
+        );
+        perform dispatch._move_runs(
+            p_workspace_id, v_locked, 'running', false, v_leases, dispatch.clock()
+        );
+        perform dispatch._settle_owed(p_workspace_id, v_locked);
     end if;
-    return query
-    select
-        t.applied, t.run_id, t.status, t.claim_no, t.retry_run_id, t.reason, t.follow_up_run_id
-    from dispatch._transitions(p_workspace_id, p_reports, v_locked, null) as t;
+    return dispatch._answer_reports(p_workspace_id, p_reports, v_locked, 'running', null);
 end;
 $fn$;
 
@@ -8866,21 +9020,18 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $fn$
 declare
-    v_transition dispatch.transition;
+    v_answers dispatch.transition[];
 begin
     perform dispatch._check_report(p_workspace_id, p_run_id, p_claim_no);
     perform dispatch._check_outcome(p_result, null, p_session_lost);
-    select
-        t.applied, t.run_id, t.status, t.claim_no, t.retry_run_id, t.reason, t.follow_up_run_id
-    into v_transition
-    from dispatch._complete_runs(
+    v_answers := dispatch._complete_runs(
         p_workspace_id,
         array[row(
             1, p_run_id, p_claim_no, p_result, null, null, p_session_id, p_work_dir,
             p_session_lost, null
         )::dispatch._report]
-    ) as t;
-    return v_transition;
+    );
+    return v_answers[1];
 end;
 $fn$;
 
@@ -8909,14 +9060,14 @@ begin
     return query
     select
         t.applied, t.run_id, t.status, t.claim_no, t.retry_run_id, t.reason, t.follow_up_run_id
-    from dispatch._complete_runs(
+    from unnest(dispatch._complete_runs(
         p_workspace_id,
         dispatch._read_reports(
             p_reports,
             '{"result": "any", "session_id": "string", "work_dir": "string",
             "session_lost": "boolean"}'
         )
-    ) as t;
+    )) as t;
 end;
 $fn$;
 
@@ -9197,20 +9348,19 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $fn$
 declare
-    v_transition dispatch.transition;
+    v_answers dispatch.transition[];
 begin
     perform dispatch._check_report(p_workspace_id, p_run_id, p_claim_no);
-    perform dispatch._check_lease('p_lease', p_lease);
-    select
-        t.applied, t.run_id, t.status, t.claim_no, t.retry_run_id, t.reason, t.follow_up_run_id
-    into v_transition
-    from dispatch._start_runs(
+    if p_lease is not null then
+        perform dispatch._check_lease('p_lease', p_lease);
+    end if;
+    v_answers := dispatch._start_runs(
         p_workspace_id,
         array[row(
             1, p_run_id, p_claim_no, null, null, null, null, null, null, p_lease
         )::dispatch._report]
-    ) as t;
-    return v_transition;
+    );
+    return v_answers[1];
 end;
 $fn$;
 
@@ -9239,13 +9389,13 @@ begin
     return query
     select
         t.applied, t.run_id, t.status, t.claim_no, t.retry_run_id, t.reason, t.follow_up_run_id
-    from dispatch._start_runs(
+    from unnest(dispatch._start_runs(
         p_workspace_id,
         dispatch._read_reports(
             p_reports,
             '{"lease": "interval"}'
         )
-    ) as t;
+    )) as t;
 end;
 $fn$;
 
@@ -10558,19 +10708,8 @@ parallel unsafe
 set search_path = pg_catalog, pg_temp
 as $fn$
 declare
-    v_owing uuid[];
+    v_owing constant uuid[] := dispatch._owing_runs(p_workspace_id, p_run_ids);
 begin
-    v_owing := array(
-        select i.id
-        from unnest(p_run_ids) as i (id)
-        where exists (
-            select
-            from dispatch.run_trigger as t
-            where t.workspace_id = p_workspace_id
-                and t.run_id = i.id
-                and t.count > t.delivered_count
-        )
-    );
     if cardinality(v_owing) > 0 then
         perform dispatch._lock_run_owners(p_workspace_id, v_owing);
     end if;
@@ -10636,6 +10775,39 @@ transaction ends; with p_is_exclusive also the agents from being woken.
 
 Errors: none.$doc$;
 -- end sql/30_functions/recovery/_lock_run_owners.sql
+
+-- begin sql/30_functions/recovery/_owing_runs.sql
+create or replace function dispatch._owing_runs(p_workspace_id uuid, p_run_ids uuid[])
+returns uuid[]
+language plpgsql
+stable
+parallel safe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_run uuid;
+    v_owing uuid[] := '{}'::uuid[];
+begin
+    foreach v_run in array p_run_ids loop
+        if exists (
+            select
+            from dispatch.run_trigger as t
+            where t.workspace_id = p_workspace_id
+                and t.run_id = v_run
+                and t.count > t.delivered_count
+        ) then
+            v_owing := v_owing || v_run;
+        end if;
+    end loop;
+    return v_owing;
+end;
+$fn$;
+
+comment on function dispatch._owing_runs(uuid, uuid[]) is
+$doc$Give those of the runs that owe wakes: recorded on them, and delivered by no claim.
+
+Errors: none.$doc$;
+-- end sql/30_functions/recovery/_owing_runs.sql
 
 -- begin sql/30_functions/recovery/_promote_due.sql
 -- Locks: run rows, skip locked. The caller holds the agents FOR UPDATE, so no enqueue takes a
@@ -11057,34 +11229,22 @@ parallel unsafe
 set search_path = pg_catalog, pg_temp
 as $fn$
 declare
-    v_owing record;
+    v_run uuid;
+    v_issue uuid;
 begin
-    for v_owing in
-        select i.id, o.issue_id
-        from unnest(p_run_ids) as i (id)
-        cross join lateral (
-            select r.issue_id
-            from dispatch.run as r
-            where r.workspace_id = p_workspace_id and r.id = i.id
-            limit 1
-        ) as o
-        where exists (
-            select
-            from dispatch.run_trigger as t
-            where t.workspace_id = p_workspace_id
-                and t.run_id = i.id
-                and t.count > t.delivered_count
-        )
-        order by i.id
-    loop
-        if v_owing.issue_id is not null then
+    foreach v_run in array dispatch._owing_runs(p_workspace_id, p_run_ids) loop
+        select r.issue_id
+        into v_issue
+        from dispatch.run as r
+        where r.workspace_id = p_workspace_id and r.id = v_run;
+        if v_issue is not null then
             perform
             from dispatch.issue as s
-            where s.workspace_id = p_workspace_id and s.id = v_owing.issue_id
+            where s.workspace_id = p_workspace_id and s.id = v_issue
             for key share skip locked;
             continue when not found;
         end if;
-        perform dispatch._queue_follow_up(p_workspace_id, v_owing.id);
+        perform dispatch._queue_follow_up(p_workspace_id, v_run);
     end loop;
 end;
 $fn$;
@@ -11105,20 +11265,13 @@ parallel unsafe
 set search_path = pg_catalog, pg_temp
 as $fn$
 declare
+    v_owing uuid[] := dispatch._owing_runs(p_workspace_id, p_run_ids);
     v_run uuid;
 begin
-    for v_run in
-        select i.id
-        from unnest(p_run_ids) as i (id)
-        where exists (
-            select
-            from dispatch.run_trigger as t
-            where t.workspace_id = p_workspace_id
-                and t.run_id = i.id
-                and t.count > t.delivered_count
-        )
-        order by i.id
-    loop
+    if cardinality(v_owing) > 1 then
+        v_owing := array(select u.id from unnest(v_owing) as u (id) order by u.id);
+    end if;
+    foreach v_run in array v_owing loop
         perform dispatch._queue_follow_up(p_workspace_id, v_run);
     end loop;
 end;

@@ -259,7 +259,7 @@ def hot_calls(skewed: Skewed) -> Iterator[Hot]:
         "claim_runs",
         fleet.calling("claim_runs", **home, max=5),
         (
-            "run_claim_order_idx",
+            "run_queue_order_idx",
             "run_active_lane_idx",
             "run_shared_lane_idx",
             "run_due_idx",
@@ -269,7 +269,7 @@ def hot_calls(skewed: Skewed) -> Iterator[Hot]:
     yield Hot(
         "claim_runs of all agents",
         fleet.calling("claim_runs", runtime_ids=skewed.runtimes, max=20, start=True),
-        ("run_claim_order_idx", "run_active_lane_idx"),
+        ("run_queue_order_idx", "run_active_lane_idx"),
         few=1000,
         buffers=3000,
     )

@@ -36,8 +36,7 @@ begin
             not k.key = any(p_required) and k.value <> 'null' or k.key = any(p_required)
         ) and (
             not p_kinds ? k.key
-            or p_kinds ->> k.key <> 'any'
-            and not p_kinds ->> k.key = any(dispatch._json_kind(k.value))
+            or not dispatch._is_kind(k.value, p_kinds ->> k.key)
             or k.value = '"00000000-0000-0000-0000-000000000000"' and p_kinds ->> k.key = 'uuid'
         ) or not p_kinds ? k.key
         union all

@@ -10,22 +10,14 @@ volatile
 parallel unsafe
 set search_path = pg_catalog, pg_temp
 as $fn$
-declare
-    v_status constant dispatch.run_status := case
-        when p_is_started then 'running'::dispatch.run_status else 'dispatched'
-    end;
-    v_now constant timestamptz := dispatch.clock();
 begin
-    for v_i in 1..cardinality(p_run_ids) loop
-        update dispatch.run as r
-        set
-            status = v_status,
-            claim_no = r.claim_no + 1,
-            dispatched_at = v_now,
-            started_at = case when p_is_started then v_now end,
-            lease_expires_at = v_now + p_lease
-        where r.workspace_id = p_workspace_id and r.id = p_run_ids[v_i];
-    end loop;
+    if cardinality(p_run_ids) > 0 then
+        perform dispatch._move_runs(
+            p_workspace_id, p_run_ids,
+            case when p_is_started then 'running'::dispatch.run_status else 'dispatched' end,
+            true, array_fill(p_lease, array[cardinality(p_run_ids)]), dispatch.clock()
+        );
+    end if;
 end;
 $fn$;
 

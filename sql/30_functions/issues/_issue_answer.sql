@@ -9,7 +9,7 @@ immutable
 parallel safe
 as $fn$
 select row(
-    p_issue.id, p_prefix || '-' || p_issue.number, p_issue.assignment_generation,
+    p_issue.id, p_prefix || '-' || p_issue.number::text, p_issue.assignment_generation,
     p_decision.outcome, p_decision.reason_code, p_decision.run_id, p_decision.agent_id,
     p_decision.source, p_decision.detail
 )::dispatch.issue_write;

@@ -12,7 +12,20 @@ volatile
 parallel unsafe
 set search_path = pg_catalog, pg_temp
 as $fn$
+declare
+    v_report dispatch._report;
 begin
+    if cardinality(p_reports) = 1 then
+        v_report := p_reports[1];
+        perform
+        from dispatch.run as r
+        where r.workspace_id = p_workspace_id
+            and r.id = v_report.run_id
+            and r.claim_no = v_report.claim_no
+            and r.status = any(p_statuses)
+        for no key update;
+        return case when found then array[v_report.run_id] else '{}'::uuid[] end;
+    end if;
     return array(
         select r.id
         from (
@@ -36,6 +49,6 @@ $fn$;
 
 comment on function dispatch._lock_runs(uuid, dispatch._report[], dispatch.run_status[]) is
 $doc$Lock and give the runs that carry the reported claim number and stand in one of the
-statuses.
+statuses, by id.
 
 Errors: none.$doc$;

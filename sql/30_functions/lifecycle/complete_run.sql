@@ -15,21 +15,18 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $fn$
 declare
-    v_transition dispatch.transition;
+    v_answers dispatch.transition[];
 begin
     perform dispatch._check_report(p_workspace_id, p_run_id, p_claim_no);
     perform dispatch._check_outcome(p_result, null, p_session_lost);
-    select
-        t.applied, t.run_id, t.status, t.claim_no, t.retry_run_id, t.reason, t.follow_up_run_id
-    into v_transition
-    from dispatch._complete_runs(
+    v_answers := dispatch._complete_runs(
         p_workspace_id,
         array[row(
             1, p_run_id, p_claim_no, p_result, null, null, p_session_id, p_work_dir,
             p_session_lost, null
         )::dispatch._report]
-    ) as t;
-    return v_transition;
+    );
+    return v_answers[1];
 end;
 $fn$;
 

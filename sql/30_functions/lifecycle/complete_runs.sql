@@ -12,14 +12,14 @@ begin
     return query
     select
         t.applied, t.run_id, t.status, t.claim_no, t.retry_run_id, t.reason, t.follow_up_run_id
-    from dispatch._complete_runs(
+    from unnest(dispatch._complete_runs(
         p_workspace_id,
         dispatch._read_reports(
             p_reports,
             '{"result": "any", "session_id": "string", "work_dir": "string",
             "session_lost": "boolean"}'
         )
-    ) as t;
+    )) as t;
 end;
 $fn$;
 

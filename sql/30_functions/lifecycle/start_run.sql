@@ -12,20 +12,19 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $fn$
 declare
-    v_transition dispatch.transition;
+    v_answers dispatch.transition[];
 begin
     perform dispatch._check_report(p_workspace_id, p_run_id, p_claim_no);
-    perform dispatch._check_lease('p_lease', p_lease);
-    select
-        t.applied, t.run_id, t.status, t.claim_no, t.retry_run_id, t.reason, t.follow_up_run_id
-    into v_transition
-    from dispatch._start_runs(
+    if p_lease is not null then
+        perform dispatch._check_lease('p_lease', p_lease);
+    end if;
+    v_answers := dispatch._start_runs(
         p_workspace_id,
         array[row(
             1, p_run_id, p_claim_no, null, null, null, null, null, null, p_lease
         )::dispatch._report]
-    ) as t;
-    return v_transition;
+    );
+    return v_answers[1];
 end;
 $fn$;
 

@@ -12,13 +12,13 @@ begin
     return query
     select
         t.applied, t.run_id, t.status, t.claim_no, t.retry_run_id, t.reason, t.follow_up_run_id
-    from dispatch._start_runs(
+    from unnest(dispatch._start_runs(
         p_workspace_id,
         dispatch._read_reports(
             p_reports,
             '{"lease": "interval"}'
         )
-    ) as t;
+    )) as t;
 end;
 $fn$;
 

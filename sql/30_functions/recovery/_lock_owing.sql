@@ -8,19 +8,8 @@ parallel unsafe
 set search_path = pg_catalog, pg_temp
 as $fn$
 declare
-    v_owing uuid[];
+    v_owing constant uuid[] := dispatch._owing_runs(p_workspace_id, p_run_ids);
 begin
-    v_owing := array(
-        select i.id
-        from unnest(p_run_ids) as i (id)
-        where exists (
-            select
-            from dispatch.run_trigger as t
-            where t.workspace_id = p_workspace_id
-                and t.run_id = i.id
-                and t.count > t.delivered_count
-        )
-    );
     if cardinality(v_owing) > 0 then
         perform dispatch._lock_run_owners(p_workspace_id, v_owing);
     end if;

@@ -8,34 +8,22 @@ parallel unsafe
 set search_path = pg_catalog, pg_temp
 as $fn$
 declare
-    v_owing record;
+    v_run uuid;
+    v_issue uuid;
 begin
-    for v_owing in
-        select i.id, o.issue_id
-        from unnest(p_run_ids) as i (id)
-        cross join lateral (
-            select r.issue_id
-            from dispatch.run as r
-            where r.workspace_id = p_workspace_id and r.id = i.id
-            limit 1
-        ) as o
-        where exists (
-            select
-            from dispatch.run_trigger as t
-            where t.workspace_id = p_workspace_id
-                and t.run_id = i.id
-                and t.count > t.delivered_count
-        )
-        order by i.id
-    loop
-        if v_owing.issue_id is not null then
+    foreach v_run in array dispatch._owing_runs(p_workspace_id, p_run_ids) loop
+        select r.issue_id
+        into v_issue
+        from dispatch.run as r
+        where r.workspace_id = p_workspace_id and r.id = v_run;
+        if v_issue is not null then
             perform
             from dispatch.issue as s
-            where s.workspace_id = p_workspace_id and s.id = v_owing.issue_id
+            where s.workspace_id = p_workspace_id and s.id = v_issue
             for key share skip locked;
             continue when not found;
         end if;
-        perform dispatch._queue_follow_up(p_workspace_id, v_owing.id);
+        perform dispatch._queue_follow_up(p_workspace_id, v_run);
     end loop;
 end;
 $fn$;

@@ -6,20 +6,13 @@ parallel unsafe
 set search_path = pg_catalog, pg_temp
 as $fn$
 declare
+    v_owing uuid[] := dispatch._owing_runs(p_workspace_id, p_run_ids);
     v_run uuid;
 begin
-    for v_run in
-        select i.id
-        from unnest(p_run_ids) as i (id)
-        where exists (
-            select
-            from dispatch.run_trigger as t
-            where t.workspace_id = p_workspace_id
-                and t.run_id = i.id
-                and t.count > t.delivered_count
-        )
-        order by i.id
-    loop
+    if cardinality(v_owing) > 1 then
+        v_owing := array(select u.id from unnest(v_owing) as u (id) order by u.id);
+    end if;
+    foreach v_run in array v_owing loop
         perform dispatch._queue_follow_up(p_workspace_id, v_run);
     end loop;
 end;
