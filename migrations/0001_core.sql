@@ -5292,14 +5292,24 @@ begin
     from dispatch.run as r
     inner join dispatch.run_detail as d
         on d.workspace_id = r.workspace_id and d.run_id = r.id
-    inner join dispatch.agent as a on a.workspace_id = r.workspace_id and a.id = r.agent_id
+    cross join lateral (
+        select g.runtime_id
+        from dispatch.agent as g
+        where g.workspace_id = p_workspace_id and g.id = r.agent_id
+        limit 1
+    ) as a
     where r.workspace_id = p_workspace_id
         and d.workspace_id = p_workspace_id
-        and a.workspace_id = p_workspace_id
         and r.id = v_last.run_id;
     v_wake.reason := v_first.reason;
     v_wake.source := v_first.source;
-    v_wake.payload := v_last.payload;
+    v_wake.payload := case
+        when v_last.comment_id is not null
+            and v_first.reason = 'task_assigned'
+            and jsonb_typeof(v_first.payload) = 'object'
+            then v_first.payload || jsonb_build_object('comment_id', v_last.comment_id)
+        else v_last.payload
+    end;
     v_wake.comment_id := v_last.comment_id;
     v_wake.coalesce := false;
     v_wake.actor_type := v_first.actor_type;
@@ -5713,7 +5723,12 @@ begin
         select d.is_leader_run, d.squad_id
         into v_is_leader, v_squad
         from dispatch.run_detail as d
-        inner join dispatch.run as r on r.workspace_id = p_workspace_id and r.id = d.run_id
+        cross join lateral (
+            select s.agent_id
+            from dispatch.run as s
+            where s.workspace_id = p_workspace_id and s.id = d.run_id
+            limit 1
+        ) as r
         where d.workspace_id = p_workspace_id
             and d.issue_id = p_issue_id
             and r.agent_id = v_target.agent_id
@@ -12008,12 +12023,17 @@ declare
     v_decision dispatch.decision;
 begin
     select
-        r.agent_id, d.reason, d.source, d.payload, null::text, r.issue_id, d.chat_session_id,
-        d.autopilot_run_id, t.comment_id, r.priority, null::timestamptz, true, r.max_attempts,
-        1, r.runtime_id, t.actor_type, t.actor_id, null::uuid, t.originator_id,
-        t.accountable_id, t.attribution_source, t.evidence_kind, t.evidence_id,
-        t.delegated_from_run_id, null::uuid, null::uuid, null::uuid, d.squad_id,
-        d.is_leader_run, null::text, null::text, null::text, false,
+        r.agent_id, d.reason, d.source,
+        case
+            when t.comment_id is not null and jsonb_typeof(d.payload) = 'object'
+                then d.payload || jsonb_build_object('comment_id', t.comment_id)
+            else d.payload
+        end,
+        null::text, r.issue_id, d.chat_session_id, d.autopilot_run_id, t.comment_id,
+        r.priority, null::timestamptz, true, r.max_attempts, 1, r.runtime_id, t.actor_type,
+        t.actor_id, null::uuid, t.originator_id, t.accountable_id, t.attribution_source,
+        t.evidence_kind, t.evidence_id, t.delegated_from_run_id, null::uuid, null::uuid,
+        null::uuid, d.squad_id, d.is_leader_run, null::text, null::text, null::text, false,
         array['agent', 'attribution', 'pause', 'duplicate', 'coalesce', 'allowance', 'record']
     into v_wake
     from dispatch.run as r
@@ -12049,7 +12069,8 @@ comment on function dispatch._queue_follow_up(uuid, uuid) is
 $doc$Queue one run for the wakes that came too late for this one, or append them to the run that
 holds the slot; NULL when none is owed.
 
-The follow-up keeps the run's reason and payload and acts for the newest owed wake's originator.
+The follow-up keeps the run's reason and payload, which names the newest owed wake's comment if
+that has one, and acts for that wake's originator.
 Errors: as _admit_wakes.$doc$;
 -- end sql/30_functions/recovery/_queue_follow_up.sql
 

@@ -23,14 +23,24 @@ begin
     from dispatch.run as r
     inner join dispatch.run_detail as d
         on d.workspace_id = r.workspace_id and d.run_id = r.id
-    inner join dispatch.agent as a on a.workspace_id = r.workspace_id and a.id = r.agent_id
+    cross join lateral (
+        select g.runtime_id
+        from dispatch.agent as g
+        where g.workspace_id = p_workspace_id and g.id = r.agent_id
+        limit 1
+    ) as a
     where r.workspace_id = p_workspace_id
         and d.workspace_id = p_workspace_id
-        and a.workspace_id = p_workspace_id
         and r.id = v_last.run_id;
     v_wake.reason := v_first.reason;
     v_wake.source := v_first.source;
-    v_wake.payload := v_last.payload;
+    v_wake.payload := case
+        when v_last.comment_id is not null
+            and v_first.reason = 'task_assigned'
+            and jsonb_typeof(v_first.payload) = 'object'
+            then v_first.payload || jsonb_build_object('comment_id', v_last.comment_id)
+        else v_last.payload
+    end;
     v_wake.comment_id := v_last.comment_id;
     v_wake.coalesce := false;
     v_wake.actor_type := v_first.actor_type;

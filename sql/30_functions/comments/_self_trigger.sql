@@ -28,7 +28,12 @@ begin
         select d.is_leader_run, d.squad_id
         into v_is_leader, v_squad
         from dispatch.run_detail as d
-        inner join dispatch.run as r on r.workspace_id = p_workspace_id and r.id = d.run_id
+        cross join lateral (
+            select s.agent_id
+            from dispatch.run as s
+            where s.workspace_id = p_workspace_id and s.id = d.run_id
+            limit 1
+        ) as r
         where d.workspace_id = p_workspace_id
             and d.issue_id = p_issue_id
             and r.agent_id = v_target.agent_id
