@@ -273,7 +273,10 @@ def test_comments_can_be_written_changed_and_deleted(dispatch: Dispatch, world: 
     assert (quiet.target_type, quiet.target_id, quiet.run_id) == (None, None, None)
     assert (quiet.outcome, quiet.reason_code) == (Outcome.NONE, ReasonCode.NOT_TRIGGERED)
 
-    mentions = [{"type": "agent", "id": world.agent}, {"type": "agent", "id": "none"}]
+    mentions: list[dict[str, object]] = [
+        {"type": "agent", "id": world.agent},
+        {"type": "agent", "id": "none"},
+    ]
     woken, malformed = dispatch.add_comment(
         ws, issue, "You two.", *world.actor, mentions=mentions, parent_id=quiet.comment_id
     )
