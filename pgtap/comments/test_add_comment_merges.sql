@@ -1,5 +1,5 @@
 begin;
-select plan(14);
+select plan(15);
 select dispatch_test.set_clock('2030-01-15 12:00:00+00');
 
 -- Workspace 1 with members 11 and 12, runtime 21 and 11's agents 31 to 34: 31 and 32 are open
@@ -137,6 +137,15 @@ select isnt(
         cross join dispatch.start_run(dispatch_test.id(1), r.id, 1) as s
     ),
     null, 'and owes it: its start queues a follow-up'
+);
+select is(
+    (
+        select concat_ws(' ', r.reason, r.payload ->> 'task_id', c.body)
+        from dispatch.runs as r
+        inner join dispatch.comment as c on c.id::text = r.payload ->> 'comment_id'
+        where r.status = 'queued'
+    ),
+    'task_mentioned ' || dispatch_test.id(51) || ' Third.', 'whose payload names it'
 );
 select is(
     pg_temp.say('Fourth.', 'agent 31', null, 'user', 12), 'agent 31 coalesced coalesced 31',

@@ -1,5 +1,5 @@
 begin;
-select plan(13);
+select plan(15);
 select dispatch_test.set_clock('2030-01-15 12:00:00+00');
 
 -- Workspace 1 with members 11 and 12, runtime 21 and 11's agents 31 to 34: 31 and 32 are open
@@ -112,11 +112,16 @@ from dispatch.claim_runs(
 ) as c;
 $start$;
 
+select dispatch.queue_wake(
+    dispatch_test.id(1), dispatch_test.id(31), 'later', p_issue_id => dispatch_test.id(51),
+    p_fire_at => dispatch.clock() + interval '1 h'
+);
 select is(
     pg_temp.say('Hello, me.', 'squad 41', null, 'agent', 31),
     'squad 41 blocked self_trigger_suppressed 31',
-    'U3: a leader that mentions its squad without a run on the issue is suppressed'
+    'U3: a leader that mentions its squad without an active run on the issue is suppressed'
 );
+delete from dispatch.run;
 select is(pg_temp.queued(), 'none', 'U3: nothing is queued');
 select is(
     (
@@ -170,6 +175,16 @@ select is(
 );
 select dispatch.complete_run(dispatch_test.id(1), h.run_id, 1) from held as h;
 update held set run_id = pg_temp.start();
+select is(
+    pg_temp.say('Check it.', 'agent 32', null, 'agent', 31, h.run_id),
+    'agent 32 queued queued 32', 'a worker mentions another agent'
+)
+from held as h;
+select is(
+    (select r.squad_id from dispatch.runs as r where r.agent_id = dispatch_test.id(32)), null,
+    'for no squad: only a leader''s run passes it on'
+);
+select pg_temp.clear();
 select is(
     pg_temp.say('My part is done.', '', null, 'agent', 31, h.run_id),
     'squad 41 queued queued 31', 'a worker''s words wake its own leading self'

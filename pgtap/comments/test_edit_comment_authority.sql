@@ -144,10 +144,14 @@ select is(
     'and renews it'
 )
 from dispatch.run as r;
-select is(
-    pg_temp.edit('d1, longer', 'd1, again', '', 'agent', 32), 'd1 none not_triggered',
-    'another agent edits'
+select dispatch.queue_wake(
+    dispatch_test.id(1), dispatch_test.id(32), 'work', p_issue_id => dispatch_test.id(51)
 );
+select is(
+    pg_temp.edit('d1, longer', 'd1, again', '', 'agent', 32, c.run_id),
+    'd1 none not_triggered', 'another agent edits, from a run of its own'
+)
+from dispatch.claim_run(dispatch_test.id(1), dispatch_test.id(32)) as c;
 select is(
     (select c.source_run_id from dispatch.comment as c where c.body = 'd1, again'), null,
     'and clears it'
