@@ -65,6 +65,22 @@ def refused(task: Callable[[Connection], list[Row]]) -> Callable[[Connection], l
     return attempt
 
 
+def races(
+    number: int, one: Callable[[Connection], Any], two: Callable[[Connection], Any]
+) -> tuple[Callable[[Connection], Any], Callable[[Connection], Any]]:
+    """Give one of two tasks a few round trips to make first, so that either comes to lead."""
+    trips = number % 10 * 3
+
+    def late(connection: Connection, task: Callable[[Connection], Any]) -> Any:
+        for _ in range(trips):
+            rows(connection, "select 1")
+        return task(connection)
+
+    if number // 10 % 2:
+        return lambda connection: late(connection, one), two
+    return one, lambda connection: late(connection, two)
+
+
 def report_of(run: Row) -> Row:
     """Name a claimed run and its claim."""
     return {"run_id": run["run_id"], "claim_no": run["claim_no"]}
@@ -137,10 +153,14 @@ def test_a_comment_racing_a_claim_is_delivered_once(db: Database) -> None:
     with Crew(db, 2) as crew, db.connect() as admin:
         (issue,) = fleet.issues(admin, 1)
         came: Counter[str] = Counter()
-        for _ in range(ROUNDS):
+        for number in range(ROUNDS):
             first = saying(fleet, issue)(admin)
             second, claimed = crew.together(
-                saying(fleet, issue), fleet.calling("claim_run", agent_id=fleet.agent)
+                *races(
+                    number,
+                    saying(fleet, issue),
+                    fleet.calling("claim_run", agent_id=fleet.agent),
+                )
             )
             came[second[0]["outcome"]] += 1
             delivered = comments_of(claimed)
@@ -157,11 +177,11 @@ def test_a_comment_racing_a_start_is_delivered_once(db: Database) -> None:
     with Crew(db, 2) as crew, db.connect() as admin:
         (issue,) = fleet.issues(admin, 1)
         came: Counter[str] = Counter()
-        for _ in range(ROUNDS):
+        for number in range(ROUNDS):
             first = saying(fleet, issue)(admin)
             (run,) = fleet.claim(admin)
             second, started = crew.together(
-                saying(fleet, issue), fleet.doing("start_run", **report_of(run))
+                *races(number, saying(fleet, issue), fleet.doing("start_run", **report_of(run)))
             )
             assert started["applied"]
             came[second[0]["outcome"]] += 1
@@ -197,11 +217,14 @@ def test_an_issue_that_goes_takes_its_comments_and_their_runs(db: Database) -> N
     fleet = make_fleet(db)
     with Crew(db, 2) as crew, db.connect() as admin:
         came: Counter[str] = Counter()
-        for _ in range(ROUNDS):
+        for number in range(ROUNDS):
             (issue,) = fleet.issues(admin, 1)
             said, _ = crew.together(
-                refused(saying(fleet, issue)),
-                fleet.calling("delete_issue", issue_id=issue, actor_type="system"),
+                *races(
+                    number,
+                    refused(saying(fleet, issue)),
+                    fleet.calling("delete_issue", issue_id=issue, actor_type="system"),
+                )
             )
             came["late" if said == "PD404" else "early"] += 1
             assert live(fleet, admin) == []
@@ -216,11 +239,14 @@ def test_a_reply_racing_the_deletion_of_its_parent(db: Database) -> None:
     with Crew(db, 2) as crew, db.connect() as admin:
         (issue,) = fleet.issues(admin, 1)
         came: Counter[str] = Counter()
-        for _ in range(ROUNDS):
+        for number in range(ROUNDS):
             parent = saying(fleet, issue)(admin)[0]["comment_id"]
             said, _ = crew.together(
-                refused(saying(fleet, issue, parent_id=parent)),
-                changing(fleet, "delete_comment", parent),
+                *races(
+                    number,
+                    refused(saying(fleet, issue, parent_id=parent)),
+                    changing(fleet, "delete_comment", parent),
+                )
             )
             came["late" if said == "PD404" else "early"] += 1
             assert live(fleet, admin) == []
@@ -241,7 +267,11 @@ def test_a_comment_that_joins_a_run_which_is_taken_back_is_kept(
             first = saying(fleet, issue)(admin)
             before = fleet.claim(admin) if number % 2 else []
             changed, second = crew.together(
-                changing(fleet, function, first[0]["comment_id"]), saying(fleet, issue)
+                *races(
+                    number // 2,
+                    changing(fleet, function, first[0]["comment_id"]),
+                    saying(fleet, issue),
+                )
             )
             came[second[0]["outcome"]] += 1
             # A claim that was handed out before is void: its run is cancelled.
@@ -265,11 +295,14 @@ def test_a_change_racing_a_claim_leaves_no_run_of_the_old_text(
     with Crew(db, 2) as crew, db.connect() as admin:
         (issue,) = fleet.issues(admin, 1)
         won: Counter[bool] = Counter()
-        for _ in range(ROUNDS):
+        for number in range(ROUNDS):
             (said,) = saying(fleet, issue)(admin)
             _, claimed = crew.together(
-                changing(fleet, function, said["comment_id"]),
-                fleet.calling("claim_run", agent_id=fleet.agent),
+                *races(
+                    number,
+                    changing(fleet, function, said["comment_id"]),
+                    fleet.calling("claim_run", agent_id=fleet.agent),
+                )
             )
             (old,) = fleet.runs(admin, "id = %s", said["run_id"])
             assert (old["status"], old["claim_no"]) == (
@@ -298,8 +331,11 @@ def test_a_failure_racing_a_deletion_leaves_no_retry_of_it(db: Database) -> None
             (run,) = fleet.claims(admin, start=True)
             reason = ("timeout", "runtime_offline")[number % 2]
             _, failed = crew.together(
-                changing(fleet, "delete_comment", said["comment_id"]),
-                fleet.doing("fail_run", **report_of(run), failure_reason=reason),
+                *races(
+                    number // 2,
+                    changing(fleet, "delete_comment", said["comment_id"]),
+                    fleet.doing("fail_run", **report_of(run), failure_reason=reason),
+                )
             )
             retried[failed["retry_run_id"] is not None] += 1
             assert live(fleet, admin) == []
@@ -323,3 +359,60 @@ def test_changes_of_comments_of_several_agents_wait_and_never_deadlock(db: Datab
             delivered = Counter(drained(fleet, admin))
             assert delivered == {str(said[0]): 3, str(said[1]): 2}
     assert deadlocks(db) == 0
+
+
+def test_two_changes_that_swap_agents_wait_and_never_deadlock(db: Database) -> None:
+    fleet = make_fleet(db, agents=2)
+    one, two = ([{"type": "agent", "id": str(agent)}] for agent in fleet.agents)
+    with Crew(db, 2) as crew, db.connect() as admin:
+        issues = fleet.issues(admin, 2)
+        for _ in range(ROUNDS):
+            first, second = (
+                saying(fleet, issue, mentions=Jsonb(named))(admin)[0]["comment_id"]
+                for issue, named in zip(issues, (one, two), strict=True)
+            )
+            crew.together(
+                changing(fleet, "edit_comment", first, mentions=Jsonb(two)),
+                changing(fleet, "edit_comment", second, mentions=Jsonb(one)),
+            )
+            assert drained(fleet, admin) == sorted(map(str, (first, second)))
+    assert deadlocks(db) == 0
+
+
+@pytest.mark.parametrize("ending", ["commit", "rollback"])
+def test_a_deletion_waits_for_an_uncommitted_rerun(db: Database, ending: str) -> None:
+    """Else the new run would stand for a comment that is gone."""
+    fleet = make_fleet(db)
+    with db.connect(autocommit=False) as first, db.connect() as second:
+        (issue,) = fleet.issues(second, 1)
+        (said,) = saying(fleet, issue)(second)
+        fleet.claims(second, start=True)
+        fleet.one(
+            first, "rerun", run_id=said["run_id"], actor_type="user", actor_id=fleet.owner
+        )
+        deleting = changing(fleet, "delete_comment", said["comment_id"])
+        with background(lambda: deleting(second)) as answer:
+            until_blocked(db, second, first)
+            getattr(first, ending)()
+            answer.result()
+        assert live(fleet, second) == []
+        assert len(fleet.runs(second)) == (2 if ending == "commit" else 1)
+
+
+@pytest.mark.parametrize("ending", ["commit", "rollback"])
+def test_an_edit_waits_for_an_uncommitted_completion(db: Database, ending: str) -> None:
+    """What a completed run has delivered is not queued again."""
+    fleet = make_fleet(db)
+    with db.connect(autocommit=False) as first, db.connect() as second:
+        (issue,) = fleet.issues(second, 1)
+        (edited,), (other,) = (saying(fleet, issue)(second) for _ in range(2))
+        (run,) = fleet.claims(second, start=True)
+        assert fleet.one(first, "complete_run", **report_of(run))["applied"]
+        editing = changing(fleet, "edit_comment", edited["comment_id"])
+        with background(lambda: editing(second)) as answer:
+            until_blocked(db, second, first)
+            getattr(first, ending)()
+            told = [each["comment_id"] for each in answer.result()]
+        again = [] if ending == "commit" else [other["comment_id"]]
+        assert told == [*again, edited["comment_id"]]
+        assert drained(fleet, second) == sorted(map(str, told))
