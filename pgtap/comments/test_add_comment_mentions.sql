@@ -1,5 +1,5 @@
 begin;
-select plan(13);
+select plan(15);
 select dispatch_test.set_clock('2030-01-15 12:00:00+00');
 
 -- Workspace 1 with members 11 and 12, runtime 21 and 11's agents 31 to 34: 31 and 32 are open
@@ -107,6 +107,21 @@ select is(
     pg_temp.say('Nowhere.', 'agent 39'), 'agent 39 blocked invocation_not_allowed',
     'A7: one that does not exist, alike'
 );
+select dispatch.create_issue(
+    dispatch_test.id(1), 'In the vault', 'user', dispatch_test.id(11),
+    p_assignee_type => 'agent', p_assignee_id => dispatch_test.id(33),
+    p_issue_id => dispatch_test.id(52), p_suppress_run => true
+);
+select is(
+    pg_temp.say('Plainly.', '', null, 'user', 12, null, 52),
+    'agent 33 blocked invocation_not_allowed',
+    'R18: nor wake it by a plain comment on an issue that it has'
+);
+select is(
+    pg_temp.say('Plainly, mine.', '', null, 'user', 11, null, 52), 'agent 33 queued queued 33',
+    'R18: as its owner may'
+);
+select pg_temp.clear();
 select dispatch.archive_agent(dispatch_test.id(1), dispatch_test.id(34));
 select is(
     pg_temp.say('Retired, not mine.', 'agent 34', null, 'user', 12),
@@ -159,12 +174,12 @@ select is(
     'a pause refuses the wake, each target for itself'
 );
 select is(
-    (select count(*) from dispatch.comment), 11::bigint, 'every comment stands all the same'
+    (select count(*) from dispatch.comment), 13::bigint, 'every comment stands all the same'
 );
 select results_eq(
     $$select e.reason, count(*) from dispatch.gate_event as e group by e.reason
     order by e.reason$$,
-    $$values ('agent_runtime_required', 1::bigint), ('invocation_not_allowed', 6),
+    $$values ('agent_runtime_required', 1::bigint), ('invocation_not_allowed', 7),
         ('paused', 1), ('runtime_unusable', 1), ('target_unavailable', 3)$$,
     'every refusal is recorded'
 );

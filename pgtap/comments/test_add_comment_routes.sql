@@ -1,5 +1,5 @@
 begin;
-select plan(15);
+select plan(17);
 select dispatch_test.set_clock('2030-01-15 12:00:00+00');
 
 -- Workspace 1 with members 11 and 12, runtime 21 and 11's agents 31 to 34: 31 and 32 are open
@@ -89,6 +89,20 @@ select is(
     pg_temp.say('Please look.'), 'agent 31 queued queued 31',
     'E11: a member''s plain comment wakes the assignee'
 );
+select is(
+    (
+        select concat_ws(
+            ' ', r.reason, r.source, r.lane = r.issue_id, r.priority, r.evidence_kind,
+            r.idempotency_key = format('task_comment:%s:%s', c.id, r.agent_id),
+            r.payload = jsonb_build_object('task_id', r.issue_id, 'comment_id', c.id),
+            r.is_leader_run, r.squad_id, r.max_attempts
+        )
+        from dispatch.runs as r
+        inner join dispatch.comment as c on c.id = r.comment_id
+    ),
+    'task_comment comment t 0 comment t t f 2',
+    'whose run names the comment in its key, its evidence and its payload'
+);
 select pg_temp.clear();
 select is(
     pg_temp.say('/note hello', 'agent 32'), 'none not_triggered', 'E10: a note wakes nobody'
@@ -116,10 +130,23 @@ select is(
     pg_temp.say('To a colleague.', 'member 12'), 'none not_triggered',
     'E11: a member alone wakes nobody'
 );
+select dispatch.update_issue(
+    dispatch_test.id(1), dispatch_test.id(51), '{"priority": "high"}', 'system'
+);
 select is(
     pg_temp.say('Both.', 'agent 32, agent 31, agent 32, member 12'),
     'agent 32 queued queued 32; agent 31 queued queued 31',
     'each agent once, in the order given'
+);
+select set_eq(
+    $$select r.reason, r.source, r.idempotency_key, r.priority
+    from dispatch.runs as r where r.status = 'queued'$$,
+    $$select
+        'task_mentioned' as reason, 'mention' as source, format(
+            'task_mentioned:%s:%s', pg_temp.comment('Both.'), dispatch_test.id(a)
+        ) as idempotency_key, 3 as priority
+    from generate_series(31, 32) as a$$,
+    'E1: with a key each, and the issue''s priority'
 );
 select pg_temp.clear();
 select is(
