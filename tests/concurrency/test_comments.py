@@ -416,3 +416,24 @@ def test_an_edit_waits_for_an_uncommitted_completion(db: Database, ending: str) 
         again = [] if ending == "commit" else [other["comment_id"]]
         assert told == [*again, edited["comment_id"]]
         assert drained(fleet, second) == sorted(map(str, told))
+
+
+@pytest.mark.parametrize("level", ["repeatable read", "serializable"])
+def test_comments_work_at_stricter_levels(db: Database, level: str) -> None:
+    fleet = make_fleet(db)
+    with db.connect() as strict, db.connect() as other:
+        strict.execute(f"set default_transaction_isolation = '{level}'".encode())
+        (issue,) = fleet.issues(strict, 1)
+        one, two = (saying(fleet, issue)(strict)[0] for _ in range(2))
+        assert [one["outcome"], two["outcome"]] == ["queued", "coalesced"]
+        edited = changing(fleet, "edit_comment", one["comment_id"])(strict)
+        assert [each["outcome"] for each in edited] == ["queued", "coalesced"]
+        with strict.transaction(force_rollback=True):
+            rows(strict, "select from dispatch.run")
+            fleet.claim(other)
+            # The run that the comment would join has moved since this transaction began.
+            with pytest.raises(psycopg.errors.SerializationFailure):
+                saying(fleet, issue)(strict)
+        deleted = changing(fleet, "delete_comment", one["comment_id"])(strict)
+        assert [each["comment_id"] for each in deleted] == [two["comment_id"]]
+        assert drained(fleet, other) == [str(two["comment_id"])]
