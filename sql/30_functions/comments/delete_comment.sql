@@ -45,6 +45,7 @@ $doc$Delete a comment with its replies, and take back what they have started.
 Every run that has not ended and stands for one of them is cancelled (error "comment deleted"),
 running ones too. What else it stood for is queued again without asking the gates: one row for
 each other comment and agent, or one without a target, none/not_triggered. A rerun of a run that
-has ended asks for all of its work all the same. Rule: dispatch 3.5.
+has ended asks for all of its work all the same. Call it at READ COMMITTED, as edit_comment.
+Rule: dispatch 3.5.
 Errors: PD400 missing or all-zero argument; PD403 wrong actor; PD404 workspace or comment not
 found; PD409 pending slot contended.$doc$;

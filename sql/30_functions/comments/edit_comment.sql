@@ -70,6 +70,7 @@ already nothing happens. Every run that has not ended and stands for the comment
 (error "comment edited"), running ones too; what else it stood for is queued again, one row a
 comment, without asking the gates. Then the comment is routed as add_comment routes its author's
 words, on the authority of whoever edits it. An agent that edits its own comment renews the run
-it came from, anybody else clears it. Rule: dispatch 3.5.
+it came from, anybody else clears it. Call it at READ COMMITTED: a stricter transaction does not
+see what a run that it cancels was asked meanwhile. Rule: dispatch 3.5.
 Errors: PD400 missing, malformed or too long argument, COLUMN p_mentions[N].KEY for a mention;
 PD403 wrong actor; PD404 workspace or comment not found; PD409 pending slot contended.$doc$;
