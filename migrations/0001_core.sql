@@ -217,6 +217,24 @@ ok is NULL when the step has nothing to look at, since an earlier one is in the 
 says why it is not ok, NULL where the run only waits for its turn.$doc$;
 -- end sql/10_types/35_explanation.sql
 
+-- begin sql/10_types/36_comment_answer.sql
+create type dispatch.comment_answer as (
+    comment_id uuid,
+    target_type text,
+    target_id uuid,
+    outcome dispatch.outcome,
+    reason_code dispatch.reason_code,
+    run_id uuid,
+    agent_id uuid
+);
+
+comment on type dispatch.comment_answer is
+$doc$Whom a comment asks for work, and what became of that wake.
+
+The target is whom the comment names or answers to, or the issue's assignee: an agent or a
+squad. It is NULL where the comment wakes nobody.$doc$;
+-- end sql/10_types/36_comment_answer.sql
+
 -- begin sql/10_types/40_candidate.sql
 create type dispatch._candidate as (
     ord integer,
@@ -269,6 +287,25 @@ create type dispatch._total as (
 comment on type dispatch._total is
 $doc$How much is added to one counter.$doc$;
 -- end sql/10_types/43_total.sql
+
+-- begin sql/10_types/44_target.sql
+create type dispatch._target as (
+    target_type text,
+    target_id uuid,
+    source text,
+    is_dropped_quietly boolean,
+    agent_id uuid,
+    code dispatch.reason_code,
+    run_id uuid
+);
+
+comment on type dispatch._target is
+$doc$An agent or a squad that a comment asks for work, on its way to a wake.
+
+source is mention or comment. is_dropped_quietly: nobody named it, so it is left out where it
+cannot be woken. agent_id is who would run the work. code settles the target without a wake;
+run_id is then the run that stands.$doc$;
+-- end sql/10_types/44_target.sql
 
 -- begin sql/20_tables/10_workspace.sql
 create table dispatch.workspace (
@@ -774,6 +811,10 @@ create index run_detail_parent_idx
 on dispatch.run_detail (workspace_id, parent_run_id)
 where parent_run_id is not null;
 
+create index run_detail_comment_idx
+on dispatch.run_detail (workspace_id, comment_id)
+where comment_id is not null;
+
 comment on table dispatch.run_detail is
 $doc$The cold half of a run: what was asked, on whose authority, and what came of it.
 
@@ -788,6 +829,9 @@ $doc$Identity of the wake; taken for as long as the run is kept.$doc$;
 comment on column dispatch.run_detail.coalesced_count is
 $doc$How many wakes were merged into the run, itself included; absorbed ones are not
 counted.$doc$;
+comment on column dispatch.run_detail.comment_id is
+$doc$The newest comment that the run stands for. It keeps the id of one that was deleted: a
+foreign key would lock comments after runs, since runs hand their wakes to each other.$doc$;
 comment on column dispatch.run_detail.parent_run_id is
 $doc$The failed run of which this one is the automatic retry.$doc$;
 comment on column dispatch.run_detail.delegated_from_run_id is
@@ -815,6 +859,9 @@ comment on index dispatch.run_detail_issue_idx is
 $doc$Serves an issue's runs, and its deletion.$doc$;
 comment on index dispatch.run_detail_parent_idx is
 $doc$Serves the look from a failed run to its retry.$doc$;
+comment on index dispatch.run_detail_comment_idx is
+$doc$Serves the edit and the deletion of a comment, which take back its runs, and replies, which
+go to the agents that their thread has woken.$doc$;
 
 create table dispatch.run_trigger (
     workspace_id uuid not null,
@@ -845,10 +892,16 @@ create table dispatch.run_trigger (
     )
 );
 
+create index run_trigger_comment_idx
+on dispatch.run_trigger (workspace_id, comment_id)
+where comment_id is not null;
+
 comment on table dispatch.run_trigger is
 $doc$The wakes that a run stands for, kept once it stands for more than its own first one.
 
 Equal wakes of one run are one row with a count, so a looping producer adds no rows.$doc$;
+comment on index dispatch.run_trigger_comment_idx is
+$doc$Serves the edit and the deletion of a comment, as run_detail_comment_idx does.$doc$;
 comment on column dispatch.run_trigger.seq is
 $doc$Order of arrival within the run, from 1.$doc$;
 comment on column dispatch.run_trigger.last_at is
@@ -2039,8 +2092,23 @@ stable
 parallel safe
 set search_path = pg_catalog, pg_temp
 as $fn$
+declare
+    v_queued constant dispatch.run_status := 'queued'::dispatch.run_status;
 begin
-    if not p_wake.coalesce
+    if p_wake.comment_id is not null
+        and p_wake.source in ('comment', 'mention')
+        and not coalesce('coalesce' = any(p_wake.skip), false)
+    then
+        return exists (
+            select
+            from dispatch.run as r
+            where r.workspace_id = p_workspace_id
+                and r.id = p_run_id
+                and r.agent_id = p_wake.agent_id
+                and r.issue_id = p_wake.issue_id
+                and r.status = v_queued
+        );
+    elsif not p_wake.coalesce
         or 'coalesce' = any(p_wake.skip)
         or num_nonnulls(p_wake.chat_session_id, p_wake.autopilot_run_id) > 0
         or num_nonnulls(p_wake.parent_run_id, p_wake.rerun_of_run_id) > 0
@@ -2074,7 +2142,8 @@ $doc$Gate 5: tell whether a wake merges into the pair's queued run at p_at.
 
 Agent, reason, issue and task bucket must be equal and the run younger than coalesce_window()
 since its first request. Chat, autopilot, retry and rerun wakes and keys of comments merge with
-nothing. The caller holds the run row. Rule: assignment-wake-rate-limit, Where the gate sits.
+nothing. A comment merges into any queued run of its pair, whatever its reason and age. The
+caller holds the run row. Rule: assignment-wake-rate-limit, Where the gate sits; dispatch 3.4.
 Errors: none of its own; one of the read reaches the caller and nothing is written.$doc$;
 -- end sql/30_functions/admission/_may_coalesce.sql
 
@@ -2098,7 +2167,14 @@ begin
     perform dispatch._record_wake(p_workspace_id, p_run_id, p_wake, 'coalesced', p_now);
     update dispatch.run_detail as d
     set
-        payload = p_wake.payload,
+        payload = case
+            when p_wake.comment_id is not null
+                and d.reason = 'task_assigned'
+                and jsonb_typeof(d.payload) = 'object'
+                then d.payload || jsonb_build_object('comment_id', p_wake.comment_id)
+            else p_wake.payload
+        end,
+        comment_id = coalesce(p_wake.comment_id, d.comment_id),
         coalesced_count = d.coalesced_count + 1,
         originator_id = p_wake.originator_id,
         accountable_id = p_wake.accountable_id,
@@ -2114,7 +2190,8 @@ comment on function dispatch._merge_wake(uuid, uuid, dispatch.wake, timestamptz)
 $doc$Merge a wake into a queued run: its payload and attribution replace the run's, and it is
 recorded.
 
-Actor, key, priority and the time of the request stay those of the first wake.
+Actor, key, priority and the time of the request stay those of the first wake. A comment is
+added to the payload of an assignment, by which the allowance counts, instead of replacing it.
 Errors: none.$doc$;
 -- end sql/30_functions/admission/_merge_wake.sql
 
@@ -4990,6 +5067,1556 @@ $doc$Give the channel on which a runtime is told that a run may be claimable.
 The payload is the runtime's id.
 Errors: none.$doc$;
 -- end sql/30_functions/clock/wake_channel.sql
+
+-- begin sql/30_functions/comments/_check_comment.sql
+-- An id that is no uuid is no shape error: whoever wrote it into a text gets an answer.
+create or replace function dispatch._check_comment(p_body text, p_mentions jsonb)
+returns void
+language plpgsql
+stable
+parallel safe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_mention record;
+begin
+    perform dispatch._check_text('p_body', p_body, dispatch.document_limit());
+    perform dispatch._check_elements(
+        'p_mentions', p_mentions, '{"type": "string", "id": "string"}', array['type']
+    );
+    for v_mention in
+        select e.value ->> 'type' as kind, e.value ->> 'id' as id, e.ordinality - 1 as place
+        from jsonb_array_elements(p_mentions) with ordinality as e (value, ordinality)
+        order by e.ordinality
+    loop
+        perform dispatch._check_word(
+            format('p_mentions[%s].type', v_mention.place), v_mention.kind,
+            array['agent', 'squad', 'member', 'all']
+        );
+        if v_mention.kind <> 'all' and v_mention.id is null then
+            perform dispatch._raise(
+                'PD400', 'argument missing', format('p_mentions[%s].id', v_mention.place),
+                'say whom the comment names.'
+            );
+        end if;
+    end loop;
+end;
+$fn$;
+
+comment on function dispatch._check_comment(text, jsonb) is
+$doc$Refuse a body that is blank or longer than document_limit(), and mentions of a wrong shape.
+
+Errors: PD400 argument missing, text too long, no array, too many elements, an element that is
+no object, an unknown key or word, a value of a wrong kind.$doc$;
+-- end sql/30_functions/comments/_check_comment.sql
+
+-- begin sql/30_functions/comments/_comment_answers.sql
+create or replace function dispatch._comment_answers(
+    p_comment_id uuid,
+    p_answers dispatch.comment_answer[]
+)
+returns setof dispatch.comment_answer
+language sql
+immutable
+parallel safe
+rows 2
+as $fn$
+select
+    a.comment_id, a.target_type, a.target_id, a.outcome, a.reason_code, a.run_id, a.agent_id
+from unnest(case
+    when cardinality(p_answers) > 0 then p_answers
+    else array[
+        row(p_comment_id, null, null, 'none', 'not_triggered', null, null)
+        ::dispatch.comment_answer
+    ]
+end) with ordinality as a
+order by a.ordinality;
+$fn$;
+
+comment on function dispatch._comment_answers(uuid, dispatch.comment_answer[]) is
+$doc$Give answers as rows, or the one row that says that a comment woke nobody.
+
+Errors: none.$doc$;
+-- end sql/30_functions/comments/_comment_answers.sql
+
+-- begin sql/30_functions/comments/_comment_attribution.sql
+-- Only what the gate of admission does not work out by itself: it knows members, and agents
+-- that act in a run. One resolver serves the invoke gate and the stamp, so they never disagree.
+create or replace function dispatch._comment_attribution(
+    p_workspace_id uuid,
+    p_issue dispatch.issue,
+    p_actor_type text,
+    p_acting_run_id uuid,
+    p_source text,
+    out originator_id uuid,
+    out accountable_id uuid,
+    out attribution_source text,
+    out delegated_from_run_id uuid
+)
+language plpgsql
+stable
+parallel safe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_is_system constant boolean := p_actor_type = 'system';
+begin
+    if v_is_system and p_issue.creator_type = 'user' then
+        select m.user_id, m.user_id, 'direct_human'
+        into originator_id, accountable_id, attribution_source
+        from dispatch.member as m
+        where m.workspace_id = p_workspace_id and m.user_id = p_issue.creator_id;
+    elsif v_is_system and p_issue.origin_type = 'agent_create'
+        or p_actor_type = 'agent' and p_source = 'comment'
+    then
+        select
+            d.originator_id, coalesce(d.originator_id, d.accountable_id),
+            case when v_is_system then 'delegation' else 'comment_source' end, d.run_id
+        into originator_id, accountable_id, attribution_source, delegated_from_run_id
+        from dispatch.run_detail as d
+        where d.workspace_id = p_workspace_id
+            and d.run_id = case when v_is_system then p_issue.origin_id else p_acting_run_id end
+            and num_nonnulls(d.originator_id, d.accountable_id) > 0;
+    end if;
+end;
+$fn$;
+
+comment on function dispatch._comment_attribution(
+    uuid, dispatch.issue, text, uuid, text
+) is
+$doc$Give who answers for a comment's wake where its author is the system, or an agent that
+names nobody.
+
+For the system whoever answers for the issue: the member who created it, or those of the run
+that did. For an agent those of its acting run. NULLs when there is nobody, and for all other
+wakes, which admission attributes. Rule: dispatch 11.2.
+Errors: none.$doc$;
+-- end sql/30_functions/comments/_comment_attribution.sql
+
+-- begin sql/30_functions/comments/_comment_runs.sql
+create or replace function dispatch._comment_runs(p_workspace_id uuid, p_comment_ids uuid[])
+returns uuid[]
+language plpgsql
+stable
+parallel safe
+set search_path = pg_catalog, pg_temp
+as $fn$
+begin
+    return array(
+        select f.run_id
+        from unnest(p_comment_ids) as i (id)
+        cross join lateral (
+            select d.run_id
+            from dispatch.run_detail as d
+            where d.workspace_id = p_workspace_id and d.comment_id = i.id
+            union
+            select t.run_id
+            from dispatch.run_trigger as t
+            where t.workspace_id = p_workspace_id and t.comment_id = i.id
+        ) as f
+        group by f.run_id
+        order by f.run_id
+    );
+end;
+$fn$;
+
+comment on function dispatch._comment_runs(uuid, uuid[]) is
+$doc$Give the runs, in whatever state, that stand or stood for one of these comments, by id.
+
+Errors: none.$doc$;
+-- end sql/30_functions/comments/_comment_runs.sql
+
+-- begin sql/30_functions/comments/_comment_targets.sql
+-- The first rule that fits decides, and a later one is not asked when it gives nobody. Only
+-- people's words wake the assignee, so that two agents do not keep each other busy.
+create or replace function dispatch._comment_targets(
+    p_workspace_id uuid,
+    p_issue dispatch.issue,
+    p_comment dispatch.comment
+)
+returns dispatch._target[]
+language plpgsql
+stable
+parallel safe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_targets dispatch._target[];
+    v_parent_type text;
+    v_parent_id uuid;
+begin
+    if p_comment.body ~* '^\s*/note(\s|$)' then
+        return '{}'::dispatch._target[];
+    end if;
+    v_targets := dispatch._read_mentions(p_comment.mentions);
+    if cardinality(v_targets) > 0 or p_comment.mentions <> '[]' then
+        return v_targets;
+    elsif p_comment.author_type <> 'user' and p_issue.assignee_type is distinct from 'squad'
+    then
+        return v_targets;
+    end if;
+
+    if p_comment.author_type = 'user' and p_comment.parent_id is not null then
+        select c.author_type, c.author_id
+        into v_parent_type, v_parent_id
+        from dispatch.comment as c
+        where c.workspace_id = p_workspace_id and c.id = p_comment.parent_id;
+        if v_parent_type = 'agent' then
+            return array[
+                row('agent', v_parent_id, 'comment', true, null, null, null)::dispatch._target
+            ];
+        end if;
+        v_targets := dispatch._thread_owners(p_workspace_id, p_comment.parent_id);
+        if cardinality(v_targets) > 0 or v_parent_type = 'user' then
+            return v_targets;
+        end if;
+    end if;
+    if p_issue.assignee_type in ('agent', 'squad') then
+        v_targets := array[
+            row(
+                p_issue.assignee_type, p_issue.assignee_id, 'comment', false, null, null, null
+            )::dispatch._target
+        ];
+    end if;
+    return v_targets;
+end;
+$fn$;
+
+comment on function dispatch._comment_targets(uuid, dispatch.issue, dispatch.comment) is
+$doc$Give the agents and squads that a comment asks for work.
+
+The first that fits: nobody for a note (/note as its first word); the agents and squads that it
+names; nobody when it names all or members only; for an agent's or the system's word the squad
+that has the issue; for a reply to an agent that agent; for a reply to a member whoever the
+thread belongs to; the assignee. Rule: dispatch 3.3.
+Errors: none.$doc$;
+-- end sql/30_functions/comments/_comment_targets.sql
+
+-- begin sql/30_functions/comments/_comment_wake.sql
+-- A wake that comes of an edit or a deletion has no key: the comment has woken the agent before
+-- under the key that it would get.
+create or replace function dispatch._comment_wake(
+    p_workspace_id uuid,
+    p_issue dispatch.issue,
+    p_comment dispatch.comment,
+    p_target dispatch._target,
+    p_squad_id uuid,
+    p_actor_type text,
+    p_actor_id uuid,
+    p_acting_run_id uuid,
+    p_is_new boolean
+)
+returns dispatch.wake
+language plpgsql
+stable
+parallel safe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_wake dispatch.wake;
+begin
+    v_wake.agent_id := p_target.agent_id;
+    v_wake.source := p_target.source;
+    v_wake.reason := case p_target.source
+        when 'mention' then 'task_mentioned' else 'task_comment'
+    end;
+    v_wake.payload := jsonb_build_object('task_id', p_issue.id, 'comment_id', p_comment.id);
+    if p_is_new then
+        v_wake.idempotency_key := format(
+            '%s:%s:%s', v_wake.reason, p_comment.id, p_target.agent_id
+        );
+    end if;
+    v_wake.issue_id := p_issue.id;
+    v_wake.comment_id := p_comment.id;
+    v_wake.priority := dispatch._priority_rank(p_issue.priority);
+    v_wake.coalesce := true;
+    v_wake.actor_type := p_actor_type;
+    v_wake.actor_id := p_actor_id;
+    v_wake.acting_run_id := p_acting_run_id;
+    v_wake.evidence_kind := 'comment';
+    v_wake.evidence_id := p_comment.id;
+    v_wake.is_leader_run := p_squad_id is not null;
+    v_wake.squad_id := p_squad_id;
+    -- Whom a leader's run names works for the leader's squad.
+    if p_squad_id is null and p_target.source = 'mention' then
+        select d.squad_id
+        into v_wake.squad_id
+        from dispatch.run_detail as d
+        where d.workspace_id = p_workspace_id
+            and d.run_id = p_acting_run_id
+            and d.is_leader_run;
+    end if;
+    select a.originator_id, a.accountable_id, a.attribution_source, a.delegated_from_run_id
+    into
+        v_wake.originator_id, v_wake.accountable_id, v_wake.attribution_source,
+        v_wake.delegated_from_run_id
+    from dispatch._comment_attribution(
+        p_workspace_id, p_issue, p_actor_type, p_acting_run_id, p_target.source
+    ) as a;
+    if v_wake.attribution_source is not null then
+        v_wake.skip := array['attribution'];
+    end if;
+    return v_wake;
+end;
+$fn$;
+
+comment on function dispatch._comment_wake(
+    uuid, dispatch.issue, dispatch.comment, dispatch._target, uuid, text, uuid, uuid, boolean
+) is
+$doc$Make the wake of a comment for one agent; p_squad_id is the squad whose leader it is asked
+as.
+
+The payload names the issue as task_id, and the comment. Rule: dispatch 3.3.
+Errors: none.$doc$;
+-- end sql/30_functions/comments/_comment_wake.sql
+
+-- begin sql/30_functions/comments/_copy_wakes.sql
+create or replace function dispatch._copy_wakes(
+    p_workspace_id uuid,
+    p_run_id uuid,
+    p_kept dispatch.run_trigger[]
+)
+returns void
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_seq bigint;
+begin
+    select coalesce(max(t.seq), 0)
+    into v_seq
+    from dispatch.run_trigger as t
+    where t.workspace_id = p_workspace_id and t.run_id = p_run_id;
+    insert into dispatch.run_trigger (
+        workspace_id, run_id, seq, at, last_at, outcome, source, reason, payload,
+        idempotency_key, comment_id, actor_type, actor_id, originator_id, accountable_id,
+        attribution_source, evidence_kind, evidence_id, delegated_from_run_id, count, inherited
+    )
+    select
+        p_workspace_id, p_run_id, v_seq + k.ordinality, k.at, k.last_at, k.outcome, k.source,
+        k.reason, k.payload, k.idempotency_key, k.comment_id, k.actor_type, k.actor_id,
+        k.originator_id, k.accountable_id, k.attribution_source, k.evidence_kind,
+        k.evidence_id, k.delegated_from_run_id, k.count, true
+    from unnest(p_kept) with ordinality as k;
+end;
+$fn$;
+
+comment on function dispatch._copy_wakes(uuid, uuid, dispatch.run_trigger[]) is
+$doc$Append recorded wakes to those of another run, marked as counted elsewhere.
+
+Errors: none.$doc$;
+-- end sql/30_functions/comments/_copy_wakes.sql
+
+-- begin sql/30_functions/comments/_hold_issue.sql
+-- Locks: the issue FOR KEY SHARE, so that it is not deleted before the transaction ends.
+create or replace function dispatch._hold_issue(p_workspace_id uuid, p_issue_id uuid)
+returns dispatch.issue
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_issue dispatch.issue;
+begin
+    select
+        i.workspace_id, i.id, i.number, i.title, i.status, i.priority, i.assignee_type,
+        i.assignee_id, i.assignment_generation, i.creator_type, i.creator_id, i.origin_type,
+        i.origin_id, i.parent_id, i.stage, i.created_at, i.updated_at
+    into v_issue
+    from dispatch.issue as i
+    where i.workspace_id = p_workspace_id and i.id = p_issue_id
+    for key share;
+    return v_issue;
+end;
+$fn$;
+
+comment on function dispatch._hold_issue(uuid, uuid) is
+$doc$Give an issue and keep it from being deleted; NULLs when there is none.
+
+Errors: none.$doc$;
+-- end sql/30_functions/comments/_hold_issue.sql
+
+-- begin sql/30_functions/comments/_insert_comment.sql
+-- Locks: the parent FOR KEY SHARE, so that it is not deleted before the insert.
+create or replace function dispatch._insert_comment(
+    p_workspace_id uuid,
+    p_comment dispatch.comment
+)
+returns void
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_now timestamptz;
+begin
+    if p_comment.parent_id is not null then
+        perform
+        from dispatch.comment as c
+        where c.workspace_id = p_workspace_id
+            and c.id = p_comment.parent_id
+            and c.issue_id = p_comment.issue_id
+        for key share;
+        if not found then
+            perform dispatch._raise(
+                'PD404', 'parent not found', 'p_parent_id', 'name a comment of the issue.'
+            );
+        end if;
+    end if;
+    v_now := dispatch.clock();
+    insert into dispatch.comment (
+        workspace_id, id, issue_id, author_type, author_id, body, mentions, parent_id,
+        source_run_id, created_at, updated_at
+    )
+    values (
+        p_workspace_id, p_comment.id, p_comment.issue_id, p_comment.author_type,
+        p_comment.author_id, p_comment.body, p_comment.mentions, p_comment.parent_id,
+        p_comment.source_run_id, v_now, v_now
+    );
+end;
+$fn$;
+
+comment on function dispatch._insert_comment(uuid, dispatch.comment) is
+$doc$Insert a comment; a parent must be of the same issue.
+
+Errors: PD404 parent not found.$doc$;
+-- end sql/30_functions/comments/_insert_comment.sql
+
+-- begin sql/30_functions/comments/_judge_target.sql
+-- The invoke gate comes before any state, so that the answer tells nothing to whom the agent is
+-- not open. Only the guard comes before it: it speaks to the leader about itself.
+create or replace function dispatch._judge_target(
+    p_workspace_id uuid,
+    p_comment dispatch.comment,
+    p_target dispatch._target,
+    p_actor_type text,
+    p_originator_id uuid
+)
+returns dispatch._target
+language plpgsql
+stable
+parallel safe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_target dispatch._target := p_target;
+    v_why text;
+begin
+    select t.agent_id, t.why
+    into v_target.agent_id, v_why
+    from dispatch._run_target(p_workspace_id, p_target.target_type, p_target.target_id) as t;
+    if p_comment.author_type = 'agent' and p_target.target_type = 'squad' and exists (
+        select from dispatch.squad as s
+        where s.workspace_id = p_workspace_id
+            and s.id = p_target.target_id
+            and s.leader_id = p_comment.author_id
+    ) then
+        v_target := dispatch._self_trigger(p_workspace_id, p_comment.issue_id, v_target);
+    end if;
+    if v_target.code is not null then
+        return v_target;
+    elsif not dispatch._may_invoke(
+        p_workspace_id, v_target.agent_id, p_actor_type, p_originator_id
+    ) then
+        v_target.code := 'invocation_not_allowed'::dispatch.reason_code;
+        v_target.agent_id := null;
+    elsif p_target.target_type = 'squad' then
+        v_target.code := case v_why
+            when 'squad_unavailable' then 'target_unavailable'::dispatch.reason_code
+            when 'unbound' then 'agent_runtime_required'
+            when 'runtime_unusable' then 'runtime_unusable'
+            when 'leader_offline' then 'runtime_offline'
+        end;
+    end if;
+    if p_target.is_dropped_quietly
+        and (v_target.code is not null or v_why in ('archived', 'unbound'))
+    then
+        return null;
+    end if;
+    return v_target;
+end;
+$fn$;
+
+comment on function dispatch._judge_target(
+    uuid, dispatch.comment, dispatch._target, text, uuid
+) is
+$doc$Find the agent that would run a target's work, and settle the target where that cannot be;
+NULL drops it.
+
+invocation_not_allowed: the human at the top of the chain may not invoke the agent or the
+squad's leader, or there is none. A squad needs a leader who could start at once:
+target_unavailable, agent_runtime_required, runtime_unusable or runtime_offline. An agent's own
+state is left to admission. Rule: dispatch 3.3.
+Errors: none.$doc$;
+-- end sql/30_functions/comments/_judge_target.sql
+
+-- begin sql/30_functions/comments/_judge_targets.sql
+create or replace function dispatch._judge_targets(
+    p_workspace_id uuid,
+    p_issue dispatch.issue,
+    p_comment dispatch.comment,
+    p_actor_type text,
+    p_originator_id uuid
+)
+returns dispatch._target[]
+language plpgsql
+stable
+parallel safe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_targets dispatch._target[] := '{}'::dispatch._target[];
+    v_target dispatch._target;
+    v_human uuid := p_originator_id;
+begin
+    if p_actor_type = 'system' then
+        v_human := (
+            select a.originator_id
+            from dispatch._comment_attribution(
+                p_workspace_id, p_issue, p_actor_type, null, 'comment'
+            ) as a
+        );
+    end if;
+    foreach v_target in array
+        dispatch._comment_targets(p_workspace_id, p_issue, p_comment)
+    loop
+        if v_target.code is null then
+            v_target := dispatch._judge_target(
+                p_workspace_id, p_comment, v_target, p_actor_type, v_human
+            );
+        end if;
+        if v_target.target_type is not null then
+            v_targets := v_targets || v_target;
+        end if;
+    end loop;
+    return v_targets;
+end;
+$fn$;
+
+comment on function dispatch._judge_targets(
+    uuid, dispatch.issue, dispatch.comment, text, uuid
+) is
+$doc$Give whom a comment asks for work, each judged by who acts: p_originator_id is the human at
+the top of the actor's chain, for the system whoever answers for the issue.
+
+Errors: none.$doc$;
+-- end sql/30_functions/comments/_judge_targets.sql
+
+-- begin sql/30_functions/comments/_kept_wake.sql
+create or replace function dispatch._kept_wake(
+    p_workspace_id uuid,
+    p_kept dispatch.run_trigger[]
+)
+returns dispatch.wake
+language plpgsql
+stable
+parallel safe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_first constant dispatch.run_trigger := p_kept[1];
+    v_last constant dispatch.run_trigger := p_kept[cardinality(p_kept)];
+    v_wake dispatch.wake;
+begin
+    select
+        r.agent_id, r.issue_id, d.chat_session_id, r.priority, r.max_attempts,
+        coalesce(a.runtime_id, r.runtime_id), d.squad_id, d.is_leader_run, d.handoff_note
+    into
+        v_wake.agent_id, v_wake.issue_id, v_wake.chat_session_id, v_wake.priority,
+        v_wake.max_attempts, v_wake.runtime_id, v_wake.squad_id, v_wake.is_leader_run,
+        v_wake.handoff_note
+    from dispatch.run as r
+    inner join dispatch.run_detail as d
+        on d.workspace_id = r.workspace_id and d.run_id = r.id
+    cross join lateral (
+        select g.runtime_id
+        from dispatch.agent as g
+        where g.workspace_id = p_workspace_id and g.id = r.agent_id
+        limit 1
+    ) as a
+    where r.workspace_id = p_workspace_id
+        and d.workspace_id = p_workspace_id
+        and r.id = v_last.run_id;
+    v_wake.reason := v_first.reason;
+    v_wake.source := v_first.source;
+    v_wake.payload := case
+        when v_last.comment_id is not null
+            and v_first.reason = 'task_assigned'
+            and jsonb_typeof(v_first.payload) = 'object'
+            then v_first.payload || jsonb_build_object('comment_id', v_last.comment_id)
+        else v_last.payload
+    end;
+    v_wake.comment_id := v_last.comment_id;
+    v_wake.coalesce := false;
+    v_wake.actor_type := v_first.actor_type;
+    v_wake.actor_id := v_first.actor_id;
+    v_wake.originator_id := v_last.originator_id;
+    v_wake.accountable_id := v_last.accountable_id;
+    v_wake.attribution_source := v_last.attribution_source;
+    v_wake.evidence_kind := v_last.evidence_kind;
+    v_wake.evidence_id := v_last.evidence_id;
+    v_wake.delegated_from_run_id := v_last.delegated_from_run_id;
+    v_wake.skip := array[
+        'agent', 'attribution', 'pause', 'duplicate', 'coalesce', 'allowance', 'record'
+    ];
+    return v_wake;
+end;
+$fn$;
+
+comment on function dispatch._kept_wake(uuid, dispatch.run_trigger[]) is
+$doc$Make the wake of a run that stands for recorded wakes, given in order: asked for as the
+first of them, with the payload and the attribution of the last, in the place of the run that
+had that one.
+
+Errors: none.$doc$;
+-- end sql/30_functions/comments/_kept_wake.sql
+
+-- begin sql/30_functions/comments/_kept_wakes.sql
+-- Two runs of a pair may stand for one wake, by a rerun of the one; it is kept once.
+create or replace function dispatch._kept_wakes(
+    p_workspace_id uuid,
+    p_run_ids uuid[],
+    p_comment_ids uuid[]
+)
+returns setof dispatch.run_trigger
+language plpgsql
+stable
+parallel safe
+rows 10
+set search_path = pg_catalog, pg_temp
+as $fn$
+begin
+    return query
+    select distinct on (
+        t.at, t.source, t.reason, t.payload, t.idempotency_key, t.comment_id, t.actor_type,
+        t.actor_id, t.originator_id
+    )
+        t.workspace_id, t.run_id, t.seq, t.at, t.last_at, t.outcome, t.source, t.reason,
+        t.payload, t.idempotency_key, t.comment_id, t.actor_type, t.actor_id, t.originator_id,
+        t.accountable_id, t.attribution_source, t.evidence_kind, t.evidence_id,
+        t.delegated_from_run_id, t.count, t.delivered_count, t.inherited
+    from unnest(p_run_ids) as i (id)
+    cross join lateral (
+        select s.follow_up_run_id
+        from dispatch.run_detail as s
+        where s.workspace_id = p_workspace_id and s.run_id = i.id
+        limit 1
+    ) as d
+    cross join lateral (
+        select
+            s.workspace_id, s.run_id, s.seq, s.at, s.last_at, s.outcome, s.source, s.reason,
+            s.payload, s.idempotency_key, s.comment_id, s.actor_type, s.actor_id,
+            s.originator_id, s.accountable_id, s.attribution_source, s.evidence_kind,
+            s.evidence_id, s.delegated_from_run_id, s.count, s.delivered_count, s.inherited
+        from dispatch.run_trigger as s
+        where s.workspace_id = p_workspace_id and s.run_id = i.id
+        offset 0
+    ) as t
+    where not coalesce(t.comment_id = any(p_comment_ids), false)
+        and not exists (
+            select
+            from dispatch.run_trigger as f
+            where f.workspace_id = p_workspace_id
+                and f.run_id = d.follow_up_run_id
+                and f.inherited
+                and f.at = t.at
+                and f.source = t.source
+                and f.reason = t.reason
+                and f.comment_id is not distinct from t.comment_id
+                and f.idempotency_key is not distinct from t.idempotency_key
+        )
+    order by
+        t.at, t.source, t.reason, t.payload, t.idempotency_key, t.comment_id, t.actor_type,
+        t.actor_id, t.originator_id, t.run_id, t.seq;
+end;
+$fn$;
+
+comment on function dispatch._kept_wakes(uuid, uuid[], uuid[]) is
+$doc$Give the wakes that runs stand for, each once, without those of p_comment_ids and those
+that were handed over to a follow-up.
+
+Errors: none.$doc$;
+-- end sql/30_functions/comments/_kept_wakes.sql
+
+-- begin sql/30_functions/comments/_lock_comment.sql
+-- Locks: the comment's issue FOR KEY SHARE, then the comment, with p_is_doomed FOR UPDATE and
+-- else FOR NO KEY UPDATE, under which replies may still come.
+create or replace function dispatch._lock_comment(
+    p_workspace_id uuid,
+    p_comment_id uuid,
+    p_is_doomed boolean
+)
+returns dispatch.comment
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_comment dispatch.comment;
+begin
+    perform dispatch._hold_issue(p_workspace_id, (
+        select c.issue_id
+        from dispatch.comment as c
+        where c.workspace_id = p_workspace_id and c.id = p_comment_id
+    ));
+    if p_is_doomed then
+        perform
+        from dispatch.comment as c
+        where c.workspace_id = p_workspace_id and c.id = p_comment_id
+        for update;
+    end if;
+    select
+        c.workspace_id, c.id, c.issue_id, c.author_type, c.author_id, c.body, c.mentions,
+        c.parent_id, c.source_run_id, c.created_at, c.updated_at
+    into v_comment
+    from dispatch.comment as c
+    where c.workspace_id = p_workspace_id and c.id = p_comment_id
+    for no key update;
+    if not found then
+        perform dispatch._raise(
+            'PD404', 'comment not found', 'p_comment_id', 'name a comment of the workspace.'
+        );
+    end if;
+    return v_comment;
+end;
+$fn$;
+
+comment on function dispatch._lock_comment(uuid, uuid, boolean) is
+$doc$Lock a comment and its issue, and give the comment.
+
+Errors: PD404 comment not found.$doc$;
+-- end sql/30_functions/comments/_lock_comment.sql
+
+-- begin sql/30_functions/comments/_lock_plans.sql
+-- Locks: run rows FOR NO KEY UPDATE by id. The caller holds the agents FOR UPDATE, so no run
+-- joins those that are found.
+create or replace function dispatch._lock_plans(
+    p_workspace_id uuid,
+    p_issue_id uuid,
+    p_agent_ids uuid[],
+    p_run_ids uuid[]
+)
+returns void
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_runs uuid[];
+begin
+    v_runs := p_run_ids || array(
+        select h.id
+        from unnest(p_agent_ids) as a (id)
+        cross join lateral (
+            select r.id
+            from dispatch.run as r
+            where r.workspace_id = p_workspace_id
+                and r.agent_id = a.id
+                and r.issue_id = p_issue_id
+                and r.status in ('queued', 'dispatched')
+            limit 1
+        ) as h
+    );
+    perform
+    from (select distinct u.id from unnest(v_runs) as u (id) order by u.id) as i
+    cross join lateral (
+        select
+        from dispatch.run as r
+        where r.workspace_id = p_workspace_id and r.id = i.id
+        limit 1
+        for no key update
+    ) as k;
+end;
+$fn$;
+
+comment on function dispatch._lock_plans(uuid, uuid, uuid[], uuid[]) is
+$doc$Lock these runs, and those that hold the pending slots of the issue and the agents.
+
+Errors: none.$doc$;
+-- end sql/30_functions/comments/_lock_plans.sql
+
+-- begin sql/30_functions/comments/_lock_replies.sql
+-- Locks: comments FOR UPDATE, a level of the thread at a time and by id within it. Each level
+-- is looked for once the one above it is locked, under which no reply can come.
+create or replace function dispatch._lock_replies(p_workspace_id uuid, p_comment_id uuid)
+returns uuid[]
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_level uuid[] := array[p_comment_id];
+    v_thread uuid[] := array[p_comment_id];
+begin
+    loop
+        v_level := array(
+            select c.id
+            from dispatch.comment as c
+            where c.workspace_id = p_workspace_id and c.parent_id = any(v_level)
+            order by c.id
+            for update
+        );
+        exit when cardinality(v_level) = 0;
+        v_thread := v_thread || v_level;
+    end loop;
+    return v_thread;
+end;
+$fn$;
+
+comment on function dispatch._lock_replies(uuid, uuid) is
+$doc$Lock the replies to a locked comment, and give it and them.
+
+Errors: none.$doc$;
+-- end sql/30_functions/comments/_lock_replies.sql
+
+-- begin sql/30_functions/comments/_planned_runs.sql
+-- A wake that came too late for a run was handed over to its follow-up; the run never had it,
+-- though the record of its coming stands.
+create or replace function dispatch._planned_runs(p_workspace_id uuid, p_comment_ids uuid[])
+returns uuid[]
+language plpgsql
+stable
+parallel safe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_ended constant dispatch.run_status[] := array[
+        'completed', 'failed', 'cancelled'
+    ]::dispatch.run_status[];
+    v_runs uuid[] := '{}'::uuid[];
+    v_run uuid;
+begin
+    foreach v_run in array dispatch._comment_runs(p_workspace_id, p_comment_ids) loop
+        continue when exists (
+            select
+            from dispatch.run as r
+            where r.workspace_id = p_workspace_id
+                and r.id = v_run
+                and r.status = any(v_ended)
+        );
+        -- A run without records stands for the one wake of its details.
+        if not exists (
+            select
+            from dispatch.run_trigger as t
+            where t.workspace_id = p_workspace_id and t.run_id = v_run
+        ) or exists (
+            select
+            from dispatch._kept_wakes(p_workspace_id, array[v_run], '{}') as k
+            where k.comment_id = any(p_comment_ids)
+        ) then
+            v_runs := v_runs || v_run;
+        end if;
+    end loop;
+    return v_runs;
+end;
+$fn$;
+
+comment on function dispatch._planned_runs(uuid, uuid[]) is
+$doc$Give the runs that have not ended and stand for one of these comments, by id.
+
+Errors: none.$doc$;
+-- end sql/30_functions/comments/_planned_runs.sql
+
+-- begin sql/30_functions/comments/_read_mentions.sql
+create or replace function dispatch._read_mentions(p_mentions jsonb)
+returns dispatch._target[]
+language plpgsql
+stable
+parallel safe
+set search_path = pg_catalog, pg_temp
+as $fn$
+begin
+    return array(
+        select row(
+            m.kind, case when m.is_uuid then m.id end, 'mention', false, null,
+            case when not m.is_uuid then 'target_unavailable' end, null
+        )::dispatch._target
+        from (
+            select
+                e.value ->> 'type' as kind, lower(e.value ->> 'id') as id,
+                dispatch._is_uuid_text(e.value ->> 'id') as is_uuid,
+                min(e.ordinality) as place
+            from jsonb_array_elements(p_mentions) with ordinality as e (value, ordinality)
+            where e.value ->> 'type' in ('agent', 'squad')
+            group by 1, 2, 3
+        ) as m
+        order by m.place
+    );
+end;
+$fn$;
+
+comment on function dispatch._read_mentions(jsonb) is
+$doc$Give the agents and squads that mentions name, each once, in the order given.
+
+An id that is no uuid is target_unavailable. Rule: dispatch 3.3.
+Errors: none.$doc$;
+-- end sql/30_functions/comments/_read_mentions.sql
+
+-- begin sql/30_functions/comments/_record_refusals.sql
+create or replace function dispatch._record_refusals(
+    p_workspace_id uuid,
+    p_issue_id uuid,
+    p_targets dispatch._target[],
+    p_actor_type text,
+    p_actor_id uuid
+)
+returns void
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_target dispatch._target;
+    v_wake dispatch.wake;
+    v_now timestamptz;
+begin
+    v_wake.issue_id := p_issue_id;
+    v_wake.actor_type := p_actor_type;
+    v_wake.actor_id := p_actor_id;
+    foreach v_target in array p_targets loop
+        continue when v_target.code is null or v_target.code = 'already_active';
+        v_wake.agent_id := coalesce(
+            v_target.agent_id,
+            case v_target.target_type when 'agent' then v_target.target_id end
+        );
+        v_now := coalesce(v_now, dispatch.clock());
+        perform dispatch._record_gate_event(
+            p_workspace_id, v_now, v_target.code::text, v_wake, null, null
+        );
+    end loop;
+end;
+$fn$;
+
+comment on function dispatch._record_refusals(
+    uuid, uuid, dispatch._target[], text, uuid
+) is
+$doc$Record the targets of a comment that are refused before admission.
+
+Errors: none.$doc$;
+-- end sql/30_functions/comments/_record_refusals.sql
+
+-- begin sql/30_functions/comments/_run_agents.sql
+create or replace function dispatch._run_agents(p_workspace_id uuid, p_run_ids uuid[])
+returns uuid[]
+language plpgsql
+stable
+parallel safe
+set search_path = pg_catalog, pg_temp
+as $fn$
+begin
+    return array(
+        select distinct r.agent_id
+        from unnest(p_run_ids) as i (id)
+        cross join lateral (
+            select s.agent_id
+            from dispatch.run as s
+            where s.workspace_id = p_workspace_id and s.id = i.id
+            limit 1
+        ) as r
+        order by r.agent_id
+    );
+end;
+$fn$;
+
+comment on function dispatch._run_agents(uuid, uuid[]) is
+$doc$Give the agents of these runs, each once, by id.
+
+Errors: none.$doc$;
+-- end sql/30_functions/comments/_run_agents.sql
+
+-- begin sql/30_functions/comments/_self_trigger.sql
+-- A named squad is judged by whether its leader has the issue in hand, an unnamed one by what
+-- the leader did there last: as a worker of the squad it reports to its own leading self.
+create or replace function dispatch._self_trigger(
+    p_workspace_id uuid,
+    p_issue_id uuid,
+    p_target dispatch._target
+)
+returns dispatch._target
+language plpgsql
+stable
+parallel safe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_target dispatch._target := p_target;
+    v_run dispatch.run;
+    v_is_leader boolean;
+    v_squad uuid;
+begin
+    if v_target.source = 'mention' then
+        v_run := dispatch._standing_pair_run(p_workspace_id, p_issue_id, v_target.agent_id);
+        if v_run.id is not null and v_run.status <> 'deferred' then
+            v_target.code := 'already_active'::dispatch.reason_code;
+            v_target.run_id := v_run.id;
+            return v_target;
+        end if;
+    else
+        select d.is_leader_run, d.squad_id
+        into v_is_leader, v_squad
+        from dispatch.run_detail as d
+        cross join lateral (
+            select s.agent_id
+            from dispatch.run as s
+            where s.workspace_id = p_workspace_id and s.id = d.run_id
+            limit 1
+        ) as r
+        where d.workspace_id = p_workspace_id
+            and d.issue_id = p_issue_id
+            and r.agent_id = v_target.agent_id
+        order by d.requested_at desc, d.run_id desc
+        limit 1;
+        if not found or (not v_is_leader and v_squad = v_target.target_id) then
+            return v_target;
+        end if;
+    end if;
+    v_target.code := 'self_trigger_suppressed'::dispatch.reason_code;
+    return v_target;
+end;
+$fn$;
+
+comment on function dispatch._self_trigger(uuid, uuid, dispatch._target) is
+$doc$Settle a squad that its own leader asks for work, unless the leader may wake itself.
+
+Named: already_active with the run that the leader has on the issue, else
+self_trigger_suppressed. Not named: passes when the leader has had no run on the issue, or its
+last one there was a worker's of this squad. Rule: dispatch 8; issue-to-run 6.
+Errors: none.$doc$;
+-- end sql/30_functions/comments/_self_trigger.sql
+
+-- begin sql/30_functions/comments/_store_edit.sql
+create or replace function dispatch._store_edit(
+    p_workspace_id uuid,
+    p_comment dispatch.comment,
+    p_body text,
+    p_mentions jsonb,
+    p_actor_type text,
+    p_actor_id uuid,
+    p_acting_run_id uuid
+)
+returns dispatch.comment
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_comment dispatch.comment := p_comment;
+begin
+    v_comment.body := p_body;
+    v_comment.mentions := p_mentions;
+    v_comment.source_run_id := case
+        when p_comment.author_type = p_actor_type and p_comment.author_id = p_actor_id
+            then p_acting_run_id
+    end;
+    v_comment.updated_at := dispatch.clock();
+    update dispatch.comment as c
+    set
+        body = v_comment.body,
+        mentions = v_comment.mentions,
+        source_run_id = v_comment.source_run_id,
+        updated_at = v_comment.updated_at
+    where c.workspace_id = p_workspace_id and c.id = p_comment.id;
+    return v_comment;
+end;
+$fn$;
+
+comment on function dispatch._store_edit(
+    uuid, dispatch.comment, text, jsonb, text, uuid, uuid
+) is
+$doc$Write the new text of a locked comment, and give the comment as it stands.
+
+Errors: none.$doc$;
+-- end sql/30_functions/comments/_store_edit.sql
+
+-- begin sql/30_functions/comments/_thread_owners.sql
+create or replace function dispatch._thread_owners(p_workspace_id uuid, p_comment_id uuid)
+returns dispatch._target[]
+language plpgsql
+stable
+parallel safe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_root uuid := p_comment_id;
+    v_parent uuid;
+    v_mentions jsonb;
+    v_named dispatch._target[];
+    v_runs uuid[];
+begin
+    loop
+        select c.parent_id, c.mentions
+        into v_parent, v_mentions
+        from dispatch.comment as c
+        where c.workspace_id = p_workspace_id and c.id = v_root;
+        exit when v_parent is null;
+        v_root := v_parent;
+    end loop;
+    v_named := dispatch._read_mentions(v_mentions);
+    if cardinality(v_named) > 0 then
+        return array(
+            select row(n.target_type, n.target_id, 'comment', true, null, null, null)
+            ::dispatch._target
+            from unnest(v_named[1:1]) as n
+        );
+    end if;
+    v_runs := dispatch._comment_runs(p_workspace_id, array[v_root]);
+    return array(
+        select row('agent', o.agent_id, 'comment', true, null, null, null)::dispatch._target
+        from (
+            select r.agent_id, min(r.id::text) as first_run
+            from unnest(v_runs) as i (id)
+            cross join lateral (
+                select s.id, s.agent_id
+                from dispatch.run as s
+                where s.workspace_id = p_workspace_id and s.id = i.id
+                limit 1
+            ) as r
+            group by r.agent_id
+        ) as o
+        order by o.first_run
+    );
+end;
+$fn$;
+
+comment on function dispatch._thread_owners(uuid, uuid) is
+$doc$Give whom the thread of a comment belongs to: the first agent or squad that its root names,
+else the agents that its root has woken.
+
+Errors: none.$doc$;
+-- end sql/30_functions/comments/_thread_owners.sql
+
+-- begin sql/30_functions/comments/_wake_kept.sql
+-- What is kept has passed the gates before, so it passes them unasked: an edit must not lose
+-- other people's wakes to a pause. The records are copied as a follow-up copies them, so that
+-- they are counted where they were decided and nowhere else.
+create or replace function dispatch._wake_kept(
+    p_workspace_id uuid,
+    p_agent_id uuid,
+    p_run_ids uuid[],
+    p_comment_ids uuid[]
+)
+returns dispatch.comment_answer[]
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_runs uuid[];
+    v_kept dispatch.run_trigger[];
+    v_wake dispatch.wake;
+    v_decision dispatch.decision;
+begin
+    v_runs := array(
+        select r.id
+        from unnest(p_run_ids) as i (id)
+        cross join lateral (
+            select s.id, s.agent_id
+            from dispatch.run as s
+            where s.workspace_id = p_workspace_id and s.id = i.id
+            limit 1
+        ) as r
+        where r.agent_id = p_agent_id
+    );
+    v_kept := array(
+        select k
+        from dispatch._kept_wakes(p_workspace_id, v_runs, p_comment_ids) as k
+        order by k.at, k.seq
+    );
+    if cardinality(v_kept) = 0 then
+        return '{}'::dispatch.comment_answer[];
+    end if;
+    v_wake := dispatch._kept_wake(p_workspace_id, v_kept);
+    select d.outcome, d.reason_code, d.run_id, d.agent_id, d.source, d.detail
+    into v_decision
+    from dispatch._admit_wakes(p_workspace_id, array[v_wake]) as d;
+    if v_decision.outcome = 'absorbed' then
+        perform dispatch._record_first_wake(p_workspace_id, v_decision.run_id);
+    end if;
+    perform dispatch._copy_wakes(p_workspace_id, v_decision.run_id, v_kept);
+    return array(
+        select row(
+            k.comment_id, 'agent', p_agent_id, v_decision.outcome, v_decision.reason_code,
+            v_decision.run_id, p_agent_id
+        )::dispatch.comment_answer
+        from unnest(v_kept) as k
+        where k.comment_id is not null
+        group by k.comment_id
+        order by min(k.at), k.comment_id
+    );
+end;
+$fn$;
+
+comment on function dispatch._wake_kept(uuid, uuid, uuid[], uuid[]) is
+$doc$Queue one run of an agent for what its cancelled runs stood for beside p_comment_ids, or
+append that to the run that holds the slot.
+
+Errors: as _admit_wakes.$doc$;
+-- end sql/30_functions/comments/_wake_kept.sql
+
+-- begin sql/30_functions/comments/_wake_targets.sql
+-- The tail of every comment. All its wakes go to admission in one call, so that the locks are
+-- taken in order; targets that come to one agent share one wake.
+create or replace function dispatch._wake_targets(
+    p_workspace_id uuid,
+    p_issue dispatch.issue,
+    p_comment dispatch.comment,
+    p_targets dispatch._target[],
+    p_actor_type text,
+    p_actor_id uuid,
+    p_acting_run_id uuid,
+    p_is_new boolean
+)
+returns dispatch.comment_answer[]
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_wakes dispatch.wake[] := '{}'::dispatch.wake[];
+    v_agents uuid[] := '{}'::uuid[];
+    v_decisions dispatch.decision[] := '{}'::dispatch.decision[];
+    v_squad uuid;
+    v_target dispatch._target;
+begin
+    foreach v_target in array p_targets loop
+        continue when v_target.code is not null or v_target.agent_id = any(v_agents);
+        v_squad := (
+            select t.target_id
+            from unnest(p_targets) with ordinality as t
+            where t.agent_id = v_target.agent_id
+                and t.target_type = 'squad'
+                and t.code is null
+            order by t.ordinality
+            limit 1
+        );
+        v_agents := v_agents || v_target.agent_id;
+        v_wakes := v_wakes || dispatch._comment_wake(
+            p_workspace_id, p_issue, p_comment, v_target, v_squad, p_actor_type, p_actor_id,
+            p_acting_run_id, p_is_new
+        );
+    end loop;
+    if cardinality(v_wakes) > 0 then
+        v_decisions := array(
+            select d from dispatch._admit_wakes(p_workspace_id, v_wakes) as d
+        );
+    end if;
+    perform dispatch._record_refusals(
+        p_workspace_id, p_issue.id, p_targets, p_actor_type, p_actor_id
+    );
+    return array(
+        select row(
+            p_comment.id, t.target_type, t.target_id,
+            coalesce(
+                d.outcome::text,
+                case t.code when 'already_active' then 'absorbed' else 'blocked' end
+            ),
+            coalesce(t.code, d.reason_code), coalesce(t.run_id, d.run_id),
+            case when t.code is not null then t.agent_id else d.agent_id end
+        )::dispatch.comment_answer
+        from unnest(p_targets) with ordinality as t
+        left join unnest(v_agents) with ordinality as a (id, place)
+            on a.id = t.agent_id and t.code is null
+        left join unnest(v_decisions) with ordinality as d on d.ordinality = a.place
+        order by t.ordinality
+    );
+end;
+$fn$;
+
+comment on function dispatch._wake_targets(
+    uuid, dispatch.issue, dispatch.comment, dispatch._target[], text, uuid, uuid, boolean
+) is
+$doc$Take the wakes of a comment through admission: one answer a target, in their order.
+
+An agent that is asked for itself and as a squad's leader runs once, as the leader. p_is_new:
+the wakes have keys.
+Errors: as _admit_wakes.$doc$;
+-- end sql/30_functions/comments/_wake_targets.sql
+
+-- begin sql/30_functions/comments/_withdraw_comments.sql
+-- Locks: agents FOR UPDATE by id, both those that the comments have woken and p_agent_ids, whom
+-- the caller wakes next; then by id the runs that stand for the comments and those that hold
+-- the agents' slots on the issue. So nothing that comes after has to wait out of order, and no
+-- retry, follow-up or rerun carries a comment on behind the look for it. Nothing is locked when
+-- the comments have woken nobody.
+create or replace function dispatch._withdraw_comments(
+    p_workspace_id uuid,
+    p_issue_id uuid,
+    p_comment_ids uuid[],
+    p_agent_ids uuid[],
+    p_reason text
+)
+returns dispatch.comment_answer[]
+language plpgsql
+volatile
+parallel unsafe
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+as $fn$
+declare
+    v_runs uuid[];
+    v_agents uuid[];
+    v_agent uuid;
+    v_now timestamptz;
+    v_answers dispatch.comment_answer[] := '{}'::dispatch.comment_answer[];
+begin
+    v_agents := dispatch._run_agents(
+        p_workspace_id, dispatch._comment_runs(p_workspace_id, p_comment_ids)
+    );
+    if cardinality(v_agents) = 0 then
+        return v_answers;
+    end if;
+    v_agents := v_agents || p_agent_ids;
+    perform dispatch._lock_claim_agents(p_workspace_id, v_agents, true);
+    v_runs := dispatch._planned_runs(p_workspace_id, p_comment_ids);
+    perform dispatch._lock_plans(p_workspace_id, p_issue_id, v_agents, v_runs);
+    -- Again, since a run that was waited for may have ended.
+    v_runs := dispatch._planned_runs(p_workspace_id, p_comment_ids);
+    v_now := dispatch.clock();
+    perform dispatch._cancel_runs(p_workspace_id, v_runs, p_reason, v_now);
+    foreach v_agent in array dispatch._run_agents(p_workspace_id, v_runs) loop
+        v_answers := v_answers || dispatch._wake_kept(
+            p_workspace_id, v_agent, v_runs, p_comment_ids
+        );
+    end loop;
+    return v_answers;
+end;
+$fn$;
+
+comment on function dispatch._withdraw_comments(uuid, uuid, uuid[], uuid[], text) is
+$doc$Cancel every run that stands for one of these comments, and queue again what else those
+runs stood for: one answer for each other comment and agent.
+
+p_reason is kept as the runs' error. Rule: dispatch 3.5.
+Errors: as _admit_wakes.$doc$;
+-- end sql/30_functions/comments/_withdraw_comments.sql
+
+-- begin sql/30_functions/comments/add_comment.sql
+-- Locks: the issue and the parent FOR KEY SHARE, then what admission locks (agents, runs).
+create or replace function dispatch.add_comment(
+    p_workspace_id uuid,
+    p_issue_id uuid,
+    p_body text,
+    p_actor_type text,
+    p_actor_id uuid default null,
+    p_acting_run_id uuid default null,
+    p_mentions jsonb default '[]',
+    p_parent_id uuid default null
+)
+returns setof dispatch.comment_answer
+language plpgsql
+volatile
+parallel unsafe
+rows 2
+security definer
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_originator uuid;
+    v_issue dispatch.issue;
+    v_comment dispatch.comment;
+begin
+    perform dispatch._check_ids(
+        array['p_workspace_id', 'p_issue_id'], array[p_workspace_id, p_issue_id]
+    );
+    perform dispatch._check_comment(p_body, coalesce(p_mentions, '[]'));
+    perform dispatch._check_optional_ids(array['p_parent_id'], array[p_parent_id]);
+    perform dispatch._require_workspace(p_workspace_id);
+    v_originator := dispatch._resolve_actor(
+        p_workspace_id, p_actor_type, p_actor_id, p_acting_run_id
+    );
+    v_issue := dispatch._hold_issue(p_workspace_id, p_issue_id);
+    if v_issue.id is null then
+        perform dispatch._raise(
+            'PD404', 'issue not found', 'p_issue_id', 'name an issue of the workspace.'
+        );
+    end if;
+    v_comment.id := dispatch._uuid_v7(dispatch._uuid_tick());
+    v_comment.issue_id := p_issue_id;
+    v_comment.author_type := p_actor_type;
+    v_comment.author_id := p_actor_id;
+    v_comment.body := p_body;
+    v_comment.mentions := coalesce(p_mentions, '[]');
+    v_comment.parent_id := p_parent_id;
+    v_comment.source_run_id := p_acting_run_id;
+    perform dispatch._insert_comment(p_workspace_id, v_comment);
+    return query
+    select
+        w.comment_id, w.target_type, w.target_id, w.outcome, w.reason_code, w.run_id, w.agent_id
+    from dispatch._comment_answers(v_comment.id, dispatch._wake_targets(
+        p_workspace_id, v_issue, v_comment,
+        dispatch._judge_targets(
+            p_workspace_id, v_issue, v_comment, p_actor_type, v_originator
+        ),
+        p_actor_type, p_actor_id, p_acting_run_id, true
+    )) as w;
+end;
+$fn$;
+
+comment on function dispatch.add_comment(
+    uuid, uuid, text, text, uuid, uuid, jsonb, uuid
+) is
+$doc$Write a comment on an issue and wake whom it asks for work: one row a target.
+
+p_body: at most 1 MiB. p_mentions: at most 1000 objects of type (agent, squad, member, all) and
+id; p_parent_id makes it a reply. The first rule that fits decides, in any status of the issue:
+a body that begins with the word /note wakes nobody; the agents and squads that are mentioned;
+nobody for a mention of all or of members only; for an agent's or the system's comment the squad
+that has the issue; for a reply to an agent that agent; for a reply to a member the first that
+the thread's root mentions, else the agents that the root has woken; the assignee. A squad is
+its leader's work, who must be online, and who does not wake itself (self_trigger_suppressed).
+A run of the pair that is queued takes the wake whatever its age (coalesced), one that is
+dispatched owes it (absorbed). Whoever may not be invoked, foreign and unknown ids included, is
+blocked (invocation_not_allowed); an id that is no uuid is target_unavailable. Nobody woken is
+one row without a target, none/not_triggered. The comment stands whatever becomes of its wakes.
+Rule: dispatch 3.3 and 3.4; issue-to-run 5, 6 and 9.
+Errors: PD400 missing, malformed or too long argument, COLUMN p_mentions[N].KEY for a mention;
+PD403 wrong actor; PD404 workspace, issue or parent not found; PD409 pending slot
+contended.$doc$;
+-- end sql/30_functions/comments/add_comment.sql
+
+-- begin sql/30_functions/comments/delete_comment.sql
+-- Locks: the issue, the comment and its replies, then agents and runs as _withdraw_comments has
+-- it. The runs end before the comments go.
+create or replace function dispatch.delete_comment(
+    p_workspace_id uuid,
+    p_comment_id uuid,
+    p_actor_type text,
+    p_actor_id uuid default null,
+    p_acting_run_id uuid default null
+)
+returns setof dispatch.comment_answer
+language plpgsql
+volatile
+parallel unsafe
+rows 2
+security definer
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_comment dispatch.comment;
+    v_thread uuid[];
+    v_answers dispatch.comment_answer[];
+begin
+    perform dispatch._check_ids(
+        array['p_workspace_id', 'p_comment_id'], array[p_workspace_id, p_comment_id]
+    );
+    perform dispatch._require_workspace(p_workspace_id);
+    perform dispatch._resolve_actor(p_workspace_id, p_actor_type, p_actor_id, p_acting_run_id);
+    v_comment := dispatch._lock_comment(p_workspace_id, p_comment_id, true);
+    v_thread := dispatch._lock_replies(p_workspace_id, p_comment_id);
+    v_answers := dispatch._withdraw_comments(
+        p_workspace_id, v_comment.issue_id, v_thread, '{}', 'comment deleted'
+    );
+    delete from dispatch.comment as c
+    where c.workspace_id = p_workspace_id and c.id = any(v_thread);
+    return query
+    select
+        w.comment_id, w.target_type, w.target_id, w.outcome, w.reason_code, w.run_id, w.agent_id
+    from dispatch._comment_answers(p_comment_id, v_answers) as w;
+end;
+$fn$;
+
+comment on function dispatch.delete_comment(uuid, uuid, text, uuid, uuid) is
+$doc$Delete a comment with its replies, and take back what they have started.
+
+Every run that has not ended and stands for one of them is cancelled (error "comment deleted"),
+running ones too. What else it stood for is queued again without asking the gates: one row for
+each other comment and agent, or one without a target, none/not_triggered. A rerun of a run that
+has ended asks for all of its work all the same. Call it at READ COMMITTED, as edit_comment.
+Rule: dispatch 3.5.
+Errors: PD400 missing or all-zero argument; PD403 wrong actor; PD404 workspace or comment not
+found; PD409 pending slot contended.$doc$;
+-- end sql/30_functions/comments/delete_comment.sql
+
+-- begin sql/30_functions/comments/edit_comment.sql
+-- Locks: the issue, the comment, then agents and runs as _withdraw_comments has it. Whom the
+-- comment asks for work depends on its author, who may be woken on who edits it: a text that
+-- somebody else has changed carries nobody's authority but theirs.
+create or replace function dispatch.edit_comment(
+    p_workspace_id uuid,
+    p_comment_id uuid,
+    p_body text,
+    p_actor_type text,
+    p_actor_id uuid default null,
+    p_acting_run_id uuid default null,
+    p_mentions jsonb default '[]'
+)
+returns setof dispatch.comment_answer
+language plpgsql
+volatile
+parallel unsafe
+rows 2
+security definer
+set search_path = pg_catalog, pg_temp
+as $fn$
+declare
+    v_originator uuid;
+    v_issue dispatch.issue;
+    v_comment dispatch.comment;
+    v_targets dispatch._target[];
+    v_answers dispatch.comment_answer[] := '{}'::dispatch.comment_answer[];
+begin
+    perform dispatch._check_ids(
+        array['p_workspace_id', 'p_comment_id'], array[p_workspace_id, p_comment_id]
+    );
+    perform dispatch._check_comment(p_body, coalesce(p_mentions, '[]'));
+    perform dispatch._require_workspace(p_workspace_id);
+    v_originator := dispatch._resolve_actor(
+        p_workspace_id, p_actor_type, p_actor_id, p_acting_run_id
+    );
+    v_comment := dispatch._lock_comment(p_workspace_id, p_comment_id, false);
+    if v_comment.body <> p_body or v_comment.mentions <> coalesce(p_mentions, '[]') then
+        v_comment := dispatch._store_edit(
+            p_workspace_id, v_comment, p_body, coalesce(p_mentions, '[]'), p_actor_type,
+            p_actor_id, p_acting_run_id
+        );
+        v_issue := dispatch._hold_issue(p_workspace_id, v_comment.issue_id);
+        v_targets := dispatch._judge_targets(
+            p_workspace_id, v_issue, v_comment, p_actor_type, v_originator
+        );
+        v_answers := dispatch._withdraw_comments(
+            p_workspace_id, v_issue.id, array[p_comment_id],
+            array(select t.agent_id from unnest(v_targets) as t where t.code is null),
+            'comment edited'
+        );
+        v_answers := v_answers || dispatch._wake_targets(
+            p_workspace_id, v_issue, v_comment, v_targets, p_actor_type, p_actor_id,
+            p_acting_run_id, false
+        );
+    end if;
+    return query
+    select
+        w.comment_id, w.target_type, w.target_id, w.outcome, w.reason_code, w.run_id, w.agent_id
+    from dispatch._comment_answers(p_comment_id, v_answers) as w;
+end;
+$fn$;
+
+comment on function dispatch.edit_comment(
+    uuid, uuid, text, text, uuid, uuid, jsonb
+) is
+$doc$Change a comment, take back what it has started, and wake whom it asks for work now.
+
+p_body and p_mentions are those of add_comment and replace what is stored; where both are equal
+already nothing happens. Every run that has not ended and stands for the comment is cancelled
+(error "comment edited"), running ones too; what else it stood for is queued again, one row a
+comment, without asking the gates. Then the comment is routed as add_comment routes its author's
+words, on the authority of whoever edits it. An agent that edits its own comment renews the run
+it came from, anybody else clears it. Call it at READ COMMITTED: a stricter transaction does not
+see what a run that it cancels was asked meanwhile. Rule: dispatch 3.5.
+Errors: PD400 missing, malformed or too long argument, COLUMN p_mentions[N].KEY for a mention;
+PD403 wrong actor; PD404 workspace or comment not found; PD409 pending slot contended.$doc$;
+-- end sql/30_functions/comments/edit_comment.sql
 
 -- begin sql/30_functions/directory/_change_agent.sql
 create or replace function dispatch._change_agent(
@@ -10923,12 +12550,17 @@ declare
     v_decision dispatch.decision;
 begin
     select
-        r.agent_id, d.reason, d.source, d.payload, null::text, r.issue_id, d.chat_session_id,
-        d.autopilot_run_id, t.comment_id, r.priority, null::timestamptz, true, r.max_attempts,
-        1, r.runtime_id, t.actor_type, t.actor_id, null::uuid, t.originator_id,
-        t.accountable_id, t.attribution_source, t.evidence_kind, t.evidence_id,
-        t.delegated_from_run_id, null::uuid, null::uuid, null::uuid, d.squad_id,
-        d.is_leader_run, null::text, null::text, null::text, false,
+        r.agent_id, d.reason, d.source,
+        case
+            when t.comment_id is not null and jsonb_typeof(d.payload) = 'object'
+                then d.payload || jsonb_build_object('comment_id', t.comment_id)
+            else d.payload
+        end,
+        null::text, r.issue_id, d.chat_session_id, d.autopilot_run_id, t.comment_id,
+        r.priority, null::timestamptz, true, r.max_attempts, 1, r.runtime_id, t.actor_type,
+        t.actor_id, null::uuid, t.originator_id, t.accountable_id, t.attribution_source,
+        t.evidence_kind, t.evidence_id, t.delegated_from_run_id, null::uuid, null::uuid,
+        null::uuid, d.squad_id, d.is_leader_run, null::text, null::text, null::text, false,
         array['agent', 'attribution', 'pause', 'duplicate', 'coalesce', 'allowance', 'record']
     into v_wake
     from dispatch.run as r
@@ -10964,7 +12596,8 @@ comment on function dispatch._queue_follow_up(uuid, uuid) is
 $doc$Queue one run for the wakes that came too late for this one, or append them to the run that
 holds the slot; NULL when none is owed.
 
-The follow-up keeps the run's reason and payload and acts for the newest owed wake's originator.
+The follow-up keeps the run's reason and payload, which names the newest owed wake's comment if
+that has one, and acts for that wake's originator.
 Errors: as _admit_wakes.$doc$;
 -- end sql/30_functions/recovery/_queue_follow_up.sql
 
@@ -12992,7 +14625,8 @@ grant usage on type
     dispatch.preview,
     dispatch.explanation,
     dispatch.transition,
-    dispatch.claimed_run
+    dispatch.claimed_run,
+    dispatch.comment_answer
 to dispatch_service, dispatch_worker, dispatch_operator, dispatch_reader;
 
 -- Views read their tables as their owner, but call the clock and the constants as the reader.
@@ -13063,6 +14697,9 @@ grant execute on function
     dispatch.update_issue,
     dispatch.update_issues,
     dispatch.delete_issue,
+    dispatch.add_comment,
+    dispatch.edit_comment,
+    dispatch.delete_comment,
     dispatch.preview_create,
     dispatch.preview_update,
     dispatch.queue_wake,

@@ -65,8 +65,8 @@ from (
             'remove_team_member put_runtime put_agent set_agent_status bind_agent '
             'archive_agent can_invoke_agent grant_invoke revoke_invoke put_squad '
             'archive_squad heartbeat set_runtime_offline create_issue update_issue '
-            'update_issues delete_issue preview_create preview_update queue_wake queue_wakes '
-            'read_payload cancel_run rerun'
+            'update_issues delete_issue add_comment edit_comment delete_comment '
+            'preview_create preview_update queue_wake queue_wakes read_payload cancel_run rerun'
         ),
         (
             'dispatch_worker',

@@ -85,6 +85,21 @@ values
     ),
     ('delete_issue', 'p_workspace_id uuid, p_issue_id uuid, $actor', 'integer'),
     (
+        'add_comment',
+        'p_workspace_id uuid, p_issue_id uuid, p_body text, $actor, [p_mentions jsonb], '
+        '[p_parent_id uuid]',
+        'SETOF dispatch.comment_answer'
+    ),
+    (
+        'edit_comment',
+        'p_workspace_id uuid, p_comment_id uuid, p_body text, $actor, [p_mentions jsonb]',
+        'SETOF dispatch.comment_answer'
+    ),
+    (
+        'delete_comment', 'p_workspace_id uuid, p_comment_id uuid, $actor',
+        'SETOF dispatch.comment_answer'
+    ),
+    (
         'preview_create', 'p_workspace_id uuid, p_changes jsonb, $actor',
         'SETOF dispatch.preview'
     ),

@@ -1,5 +1,5 @@
 begin;
-select plan(9);
+select plan(10);
 
 create function pg_temp.columns_of(p_name text)
 returns text
@@ -52,6 +52,12 @@ select matches(
     'attribution_source text, is_leader_run boolean, squad_id uuid, handoff_note text, '
     'session_id text, work_dir text, reclaimed boolean',
     'a claimed run'
+);
+select matches(
+    pg_temp.columns_of('dispatch.comment_answer'),
+    '^comment_id uuid, target_type text, target_id uuid, outcome dispatch.outcome, '
+    'reason_code dispatch.reason_code, run_id uuid, agent_id uuid',
+    'an answer to a comment'
 );
 select matches(
     pg_temp.columns_of('dispatch.queue_depth'),

@@ -18,6 +18,7 @@ from pgdispatch.errors import (
 from pgdispatch.types import (
     Actor,
     ClaimedRun,
+    CommentAnswer,
     Decision,
     Explanation,
     GateCounter,
@@ -38,6 +39,7 @@ __all__ = [
     "AsyncDispatch",
     "BrokenInvariant",
     "ClaimedRun",
+    "CommentAnswer",
     "Conflict",
     "Decision",
     "Dispatch",

@@ -20,6 +20,7 @@ from pgdispatch import _arguments as arg
 from pgdispatch._arguments import Argument
 from pgdispatch.types import (
     ClaimedRun,
+    CommentAnswer,
     Decision,
     Explanation,
     GateCounter,
@@ -96,6 +97,7 @@ def _label(hint: object) -> type[Label] | None:
 
 _DECISION = Shape(Decision)
 _ISSUE_WRITE = Shape(IssueWrite)
+_COMMENT_ANSWER = Shape(CommentAnswer)
 _PREVIEW = Shape(Preview)
 _EXPLANATION = Shape(Explanation)
 _TRANSITION = Shape(Transition)
@@ -525,6 +527,82 @@ def delete_issue(
         "delete_issue",
         _workspace(workspace_id),
         arg.required_id("issue_id", issue_id),
+        *_actor(actor_type, actor_id, acting_run_id),
+    )
+
+
+def add_comment(
+    workspace_id: Id,
+    issue_id: Id,
+    body: str,
+    actor_type: str,
+    actor_id: Id | None = None,
+    acting_run_id: Id | None = None,
+    mentions: Iterable[Mapping[str, object]] = (),
+    parent_id: Id | None = None,
+) -> Call[list[CommentAnswer]]:
+    """Write a comment on an issue and wake whom it asks for work: one row a target.
+
+    `mentions` holds objects of `type` (`agent`, `squad`, `member`, `all`) and `id`; `parent_id`
+    makes it a reply. Nobody woken is one row without a target.
+    """
+    return _rows(
+        _COMMENT_ANSWER,
+        _COMMENT_ANSWER.all,
+        "add_comment",
+        _workspace(workspace_id),
+        arg.required_id("issue_id", issue_id),
+        arg.text("body", body),
+        *_actor(actor_type, actor_id, acting_run_id),
+        arg.batch("mentions", mentions),
+        arg.optional_id("parent_id", parent_id),
+    )
+
+
+def edit_comment(
+    workspace_id: Id,
+    comment_id: Id,
+    body: str,
+    actor_type: str,
+    actor_id: Id | None = None,
+    acting_run_id: Id | None = None,
+    mentions: Iterable[Mapping[str, object]] = (),
+) -> Call[list[CommentAnswer]]:
+    """Change a comment, take back what it has started, and wake whom it asks for work now.
+
+    `body` and `mentions` replace what is stored. Rows about other comments come first: their
+    runs stood for the edited one as well and are queued again.
+    """
+    return _rows(
+        _COMMENT_ANSWER,
+        _COMMENT_ANSWER.all,
+        "edit_comment",
+        _workspace(workspace_id),
+        arg.required_id("comment_id", comment_id),
+        arg.text("body", body),
+        *_actor(actor_type, actor_id, acting_run_id),
+        arg.batch("mentions", mentions),
+    )
+
+
+def delete_comment(
+    workspace_id: Id,
+    comment_id: Id,
+    actor_type: str,
+    actor_id: Id | None = None,
+    acting_run_id: Id | None = None,
+) -> Call[list[CommentAnswer]]:
+    """Delete a comment with its replies, and take back what they have started.
+
+    The rows are those of other comments, whose runs stood for a deleted one as well and are
+    queued again.
+    """
+    return _rows(
+        _COMMENT_ANSWER,
+        _COMMENT_ANSWER.all,
+        "delete_comment",
+        _workspace(workspace_id),
+        arg.required_id("comment_id", comment_id),
         *_actor(actor_type, actor_id, acting_run_id),
     )
 

@@ -150,6 +150,22 @@ class IssueWrite:
 
 
 @dataclass(frozen=True, slots=True)
+class CommentAnswer:
+    """Whom a comment asks for work, and what became of that wake.
+
+    `target_type` is `agent` or `squad`, or None where the comment wakes nobody.
+    """
+
+    comment_id: uuid.UUID
+    target_type: str | None
+    target_id: uuid.UUID | None
+    outcome: Outcome
+    reason_code: ReasonCode
+    run_id: uuid.UUID | None
+    agent_id: uuid.UUID | None
+
+
+@dataclass(frozen=True, slots=True)
 class Preview:
     """What a write to one issue would answer. `issue_id` is None for one to be created."""
 

@@ -198,6 +198,10 @@ create index run_detail_parent_idx
 on dispatch.run_detail (workspace_id, parent_run_id)
 where parent_run_id is not null;
 
+create index run_detail_comment_idx
+on dispatch.run_detail (workspace_id, comment_id)
+where comment_id is not null;
+
 comment on table dispatch.run_detail is
 $doc$The cold half of a run: what was asked, on whose authority, and what came of it.
 
@@ -212,6 +216,9 @@ $doc$Identity of the wake; taken for as long as the run is kept.$doc$;
 comment on column dispatch.run_detail.coalesced_count is
 $doc$How many wakes were merged into the run, itself included; absorbed ones are not
 counted.$doc$;
+comment on column dispatch.run_detail.comment_id is
+$doc$The newest comment that the run stands for. It keeps the id of one that was deleted: a
+foreign key would lock comments after runs, since runs hand their wakes to each other.$doc$;
 comment on column dispatch.run_detail.parent_run_id is
 $doc$The failed run of which this one is the automatic retry.$doc$;
 comment on column dispatch.run_detail.delegated_from_run_id is
@@ -239,6 +246,9 @@ comment on index dispatch.run_detail_issue_idx is
 $doc$Serves an issue's runs, and its deletion.$doc$;
 comment on index dispatch.run_detail_parent_idx is
 $doc$Serves the look from a failed run to its retry.$doc$;
+comment on index dispatch.run_detail_comment_idx is
+$doc$Serves the edit and the deletion of a comment, which take back its runs, and replies, which
+go to the agents that their thread has woken.$doc$;
 
 create table dispatch.run_trigger (
     workspace_id uuid not null,
@@ -269,10 +279,16 @@ create table dispatch.run_trigger (
     )
 );
 
+create index run_trigger_comment_idx
+on dispatch.run_trigger (workspace_id, comment_id)
+where comment_id is not null;
+
 comment on table dispatch.run_trigger is
 $doc$The wakes that a run stands for, kept once it stands for more than its own first one.
 
 Equal wakes of one run are one row with a count, so a looping producer adds no rows.$doc$;
+comment on index dispatch.run_trigger_comment_idx is
+$doc$Serves the edit and the deletion of a comment, as run_detail_comment_idx does.$doc$;
 comment on column dispatch.run_trigger.seq is
 $doc$Order of arrival within the run, from 1.$doc$;
 comment on column dispatch.run_trigger.last_at is

@@ -77,7 +77,8 @@ grant usage on type
     dispatch.preview,
     dispatch.explanation,
     dispatch.transition,
-    dispatch.claimed_run
+    dispatch.claimed_run,
+    dispatch.comment_answer
 to dispatch_service, dispatch_worker, dispatch_operator, dispatch_reader;
 
 -- Views read their tables as their owner, but call the clock and the constants as the reader.
@@ -148,6 +149,9 @@ grant execute on function
     dispatch.update_issue,
     dispatch.update_issues,
     dispatch.delete_issue,
+    dispatch.add_comment,
+    dispatch.edit_comment,
+    dispatch.delete_comment,
     dispatch.preview_create,
     dispatch.preview_update,
     dispatch.queue_wake,

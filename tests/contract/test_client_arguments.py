@@ -23,12 +23,15 @@ ABSENT = dict.fromkeys(
     ("actor_id", "acting_run_id", "assignee_id", "originator_id", "parent_id", "target_id")
 )
 # No function stands behind the first. The second looks an all-zero reference up, and finds
-# nothing. The third takes NULL for an empty payload, where None could mean JSON's null as well.
+# nothing. The third takes NULL for an empty payload, where None could mean JSON's null as well,
+# and comments take it for no mentions.
 EXCEPT = {
     ("queue_depth", "workspace_id"),
     ("queue_depth", "agent_id"),
     ("resolve_issue", "reference", ZERO),
     ("queue_wake", "payload"),
+    ("add_comment", "mentions"),
+    ("edit_comment", "mentions"),
 }
 
 
@@ -39,6 +42,8 @@ def valid(name: str) -> dict[str, Any]:
         given["status"] = "active"
     elif name == "create_issue":
         given |= {"status": "todo", "priority": "none"}
+    elif "mentions" in given:
+        given["mentions"] = []
     return given
 
 

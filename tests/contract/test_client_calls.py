@@ -264,6 +264,48 @@ def test_issues_can_be_changed_and_deleted(dispatch: Dispatch, world: World) -> 
     assert caught.value.column == "p_reference"
 
 
+def test_comments_can_be_written_changed_and_deleted(dispatch: Dispatch, world: World) -> None:
+    ws = world.workspace
+    issue = dispatch.create_issue(ws, "One", *world.actor).issue_id
+    assert issue is not None
+    (quiet,) = dispatch.add_comment(ws, issue, "Hello.", *world.actor)
+    assert isinstance(quiet.comment_id, uuid.UUID)
+    assert (quiet.target_type, quiet.target_id, quiet.run_id) == (None, None, None)
+    assert (quiet.outcome, quiet.reason_code) == (Outcome.NONE, ReasonCode.NOT_TRIGGERED)
+
+    mentions: list[dict[str, object]] = [
+        {"type": "agent", "id": world.agent},
+        {"type": "agent", "id": "none"},
+    ]
+    woken, malformed = dispatch.add_comment(
+        ws, issue, "You two.", *world.actor, mentions=mentions, parent_id=quiet.comment_id
+    )
+    assert (woken.target_type, woken.target_id) == ("agent", world.agent)
+    assert (woken.outcome, woken.agent_id) == (Outcome.QUEUED, world.agent)
+    assert (malformed.target_type, malformed.target_id) == ("agent", None)
+    assert malformed.reason_code is ReasonCode.TARGET_UNAVAILABLE
+
+    (edited,) = dispatch.edit_comment(
+        ws, woken.comment_id, "You alone.", *world.actor, mentions=mentions[:1]
+    )
+    assert edited.outcome is Outcome.QUEUED
+    assert edited.comment_id == woken.comment_id
+    assert edited.run_id != woken.run_id
+    (run,) = dispatch.claim_runs(ws, [world.runtime])
+    assert run.run_id == edited.run_id
+    assert run.reason == "task_mentioned"
+    assert run.payload == {"task_id": str(issue), "comment_id": str(woken.comment_id)}
+    assert [each["comment_id"] for each in run.triggers] == [str(woken.comment_id)]
+
+    (gone,) = dispatch.delete_comment(ws, quiet.comment_id, *world.actor)
+    assert (gone.comment_id, gone.outcome) == (quiet.comment_id, Outcome.NONE)
+    late = dispatch.start_run(ws, run.run_id, run.claim_no)
+    assert (late.applied, late.status) == (False, RunStatus.CANCELLED)
+    with pytest.raises(NotFound) as caught:
+        dispatch.delete_comment(ws, woken.comment_id, *world.actor)
+    assert caught.value.column == "p_comment_id"
+
+
 def test_payloads_are_read_without_raising(dispatch: Dispatch) -> None:
     assert dispatch.read_payload(None) == {}
     assert dispatch.read_payload('{"a": 1}') == {"a": 1}
@@ -330,6 +372,16 @@ BadCall = Callable[[Dispatch, World], object]
                 w.workspace, "T", *Actor.agent(w.agent, uuid.uuid4())
             ),
             NotAllowed, "p_acting_run_id", "attribution_blocked", id="acting run",
+        ),
+        pytest.param(
+            lambda d, w: d.add_comment(
+                w.workspace, uuid.uuid4(), "T", *w.actor, mentions=[{"type": "crowd"}]
+            ),
+            InvalidArgument, "p_mentions[0].type", None, id="mention",
+        ),
+        pytest.param(
+            lambda d, w: d.add_comment(w.workspace, uuid.uuid4(), "T", *w.actor),
+            NotFound, "p_issue_id", None, id="issue",
         ),
         pytest.param(
             lambda d, w: d.resolve_issue(w.workspace, "ACME-999"),

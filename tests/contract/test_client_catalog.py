@@ -9,6 +9,7 @@ import pytest
 
 from pgdispatch import (
     ClaimedRun,
+    CommentAnswer,
     Decision,
     Dispatch,
     GateCounter,
@@ -88,8 +89,8 @@ def literal(default: str) -> object:
         return None
     if value in {"true", "false"}:
         return value == "true"
-    if value == "'{}'":
-        return {}
+    if value in {"'{}'", "'[]'"}:
+        return {} if value == "'{}'" else ()
     return value[1:-1] if value.startswith("'") else int(value)
 
 
@@ -121,6 +122,7 @@ def test_word_sets_are_those_of_the_database(
     [
         (Decision, "decision"),
         (IssueWrite, "issue_write"),
+        (CommentAnswer, "comment_answer"),
         (Transition, "transition"),
         (ClaimedRun, "claimed_run"),
         (QueueDepth, "queue_depth"),

@@ -46,11 +46,13 @@ def test_the_guide_s_examples_run_in_order(db: Database) -> None:
         finally:
             logging.getLogger("pgdispatch").removeHandler(names["my_handler"])
 
-    assert len(blocks()) == 6
+    assert len(blocks()) == 7
     assert db.execute("select t.title from public.ticket as t") == [("Login is broken",)]
     assert [payload["task_id"] for payload, _ in worked] == [str(names["issue"].issue_id)]
     assert db.execute("select r.status::text, r.result from dispatch.runs as r") == [
         ("completed", {"ok": True}),
         ("queued", None),
+        ("queued", None),
     ]
+    assert (names["each"].outcome, names["each"].target_id) == ("queued", world.agent)
     assert names["answer"].outcome == "queued"

@@ -16,24 +16,28 @@ GIVEN_BY: dict[str, set[str]] = {
     "deferred": {"_insert_decision", "_explain_claim"},
     "duplicate_recent": {"_settle_wake", "_preview_wake", "_explain_gates"},
     "duplicate_key": {"_take_back", "_preview_wake", "_explain_gates"},
-    "already_active": {"_absorb_wake", "_preview_wake"},
+    "already_active": {"_absorb_wake", "_preview_wake", "_self_trigger"},
     "allowance_exhausted": {"_allowance_verdict", "_settle_wake", "_preview_wake"},
-    "invocation_not_allowed": {"_agent_verdict", "_assignee_refusal", "rerun"},
-    "target_unavailable": {"_agent_verdict", "_assignee_refusal"},
-    "agent_runtime_required": {"_agent_verdict", "_explain_claim"},
-    "runtime_offline": {"_explain_claim"},
-    "runtime_unusable": {"_agent_verdict", "_explain_claim"},
+    "invocation_not_allowed": {"_agent_verdict", "_assignee_refusal", "_judge_target", "rerun"},
+    "target_unavailable": {
+        "_agent_verdict", "_assignee_refusal", "_judge_target", "_read_mentions",
+    },
+    "agent_runtime_required": {"_agent_verdict", "_explain_claim", "_judge_target"},
+    "runtime_offline": {"_explain_claim", "_judge_target"},
+    "runtime_unusable": {"_agent_verdict", "_explain_claim", "_judge_target"},
     "attribution_blocked": {"_gate_wakes", "_acting_run_originator", "_check_wake_actors"},
     "paused": {"_pause_verdict"},
     "pause_unreadable": {"_pause_verdict"},
     "agent_not_runnable": {"_agent_verdict"},
+    "self_trigger_suppressed": {"_self_trigger"},
     "not_triggered": {
-        "_wake_issues", "update_issues", "_explain_predicate", "_explain_claim",
+        "_comment_answers", "_wake_issues", "update_issues", "_explain_predicate",
+        "_explain_claim",
     },
 }  # fmt: skip
 
 #: Codes whose branch is not written yet: whoever writes it moves the code into the table.
-LATER = {"self_trigger_suppressed", "internal_error"}
+LATER = {"internal_error"}
 
 #: The predicate's words for no run, and the one of the write that asked for none.
 WORDS = {
@@ -86,7 +90,7 @@ def test_no_other_body_gives_it(bodies: dict[str, str], code: str) -> None:
     only_reads = {
         "_admit_wakes", "_blocked_decision", "_gate_metric", "_record_gate_event",
         "_replay_assignment", "_refuse_assignee", "_merge_wake", "_passed_assignees",
-        "_explain_gates", "_run_target", "_prune",
+        "_explain_gates", "_run_target", "_prune", "_record_refusals", "_wake_targets",
     }  # fmt: skip
     if code == "runtime_offline":  # also a run's failure reason, which is another set
         only_reads |= {"_is_retryable", "_retry_delay", "_sweep_candidates"}

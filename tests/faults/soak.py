@@ -16,6 +16,7 @@ from datetime import timedelta
 from typing import Any
 
 import psycopg
+from psycopg.types.json import Jsonb
 
 from tests.concurrency.support import Connection, call, one, rows
 from tests.support.servers import Database
@@ -76,16 +77,23 @@ where r.status in ('completed', 'failed', 'cancelled')
 """
 
 CARRIERS = """
-select (c.payload ->> 'n')::integer as n, r.status::text, r.claim_no, d.failure_reason
+select
+    (c.payload ->> 'n')::integer as n, c.comment_id, r.agent_id, r.status::text, r.claim_no,
+    d.failure_reason, d.error
 from (
-    select d.run_id, d.payload from dispatch.run_detail as d
+    select d.run_id, d.payload, d.comment_id from dispatch.run_detail as d
     union
-    select t.run_id, t.payload from dispatch.run_trigger as t
+    select t.run_id, t.payload, t.comment_id from dispatch.run_trigger as t
 ) as c
 inner join dispatch.run as r on r.id = c.run_id
 inner join dispatch.run_detail as d on d.run_id = c.run_id
-where c.payload ? 'n'
 """
+
+
+#: What a claim delivers: a wake by its number, a comment by its id and the agent that it woke.
+Wake = int | tuple[str, uuid.UUID]
+
+ACCEPTED = ("queued", "coalesced", "absorbed", "deferred")
 
 
 class Soak:
@@ -105,8 +113,8 @@ class Soak:
         self.stopping = threading.Event()
         self.is_crashing = False
         self.errors: list[BaseException] = []
-        self.accepted: set[int] = set()
-        self.delivered: set[int] = set()
+        self.accepted: set[Wake] = set()
+        self.delivered: set[Wake] = set()
         self.claims: dict[tuple[uuid.UUID, int], int] = {}
         self.ends: Counter[uuid.UUID] = Counter()
         self.done: Counter[str] = Counter()
@@ -219,7 +227,10 @@ class Soak:
                 assert claim not in self.claims, f"claimed twice: {claim}"
                 self.claims[claim] = run["attempt"]
                 for trigger in run["triggers"]:
-                    self.delivered.add(trigger["payload"]["n"])
+                    said = trigger["comment_id"]
+                    self.delivered.add(
+                        (said, run["agent_id"]) if said else trigger["payload"]["n"]
+                    )
 
     def ended(self, answer: dict[str, Any]) -> None:
         """Note the end of a run; it has one."""
@@ -275,18 +286,22 @@ class Soak:
             stands = rows(admin, "select r.id, r.status::text from dispatch.run as r")
             assert {row["status"] for row in stands} <= set(ENDED)
             assert set(self.ends) <= {row["id"] for row in stands}
-            carriers: dict[int, list[dict[str, Any]]] = {}
+            carriers: dict[Wake, list[dict[str, Any]]] = {}
             for row in rows(admin, CARRIERS):
-                carriers.setdefault(row["n"], []).append(row)
-        for number in self.accepted:
-            assert number in carriers, f"wake {number} is nowhere"
-            if number in self.delivered or self.is_crashing:
+                said = row["comment_id"]
+                key = (str(said), row["agent_id"]) if said else row["n"]
+                carriers.setdefault(key, []).append(row)
+        for wake in self.accepted:
+            assert wake in carriers, f"wake {wake} is nowhere"
+            if wake in self.delivered or self.is_crashing:
                 continue
-            # Not delivered: then the run that stood for it last was cancelled or expired.
+            # Not delivered: then the run that stood for it last was cancelled or expired; one
+            # that an edit or a deletion of a comment has cancelled was followed by another.
             assert any(
-                run["status"] == "cancelled" or run["failure_reason"] in FINAL
-                for run in carriers[number]
-            ), f"wake {number} was never delivered: {carriers[number]}"
+                (run["status"] == "cancelled" and not str(run["error"]).startswith("comment"))
+                or run["failure_reason"] in FINAL
+                for run in carriers[wake]
+            ), f"wake {wake} was never delivered: {carriers[wake]}"
 
 
 class Worker:
@@ -296,10 +311,14 @@ class Worker:
         self.soak = soak
         self.choice = random.Random(f"{soak.seed} {number}")
         self.held: list[dict[str, Any]] = []
+        self.said: list[uuid.UUID] = []
         self.steps: list[Callable[[Connection], None]] = [
             step
             for step, often in {
                 self.wake: 14,
+                self.say: 6,
+                self.edit: 2,
+                self.unsay: 1,
                 self.claim: 12,
                 self.start: 10,
                 self.finish: 9,
@@ -399,9 +418,51 @@ class Worker:
             (now,) = rows(connection, "select dispatch.clock() as at")
             given["fire_at"] = now["at"] + timedelta(seconds=later)
         decision = self.one(connection, "queue_wake", **given)
-        if decision["outcome"] in ("queued", "coalesced", "absorbed", "deferred"):
+        if decision["outcome"] in ACCEPTED:
             with self.soak.lock:
                 self.soak.accepted.add(number)
+
+    def words(self) -> dict[str, Any]:
+        """Say something to one or two agents."""
+        agents = {self.agent() for _ in range(self.choice.choice([1, 1, 2]))}
+        return {
+            "body": f"Do {self.soak.token()}.",
+            "mentions": Jsonb([{"type": "agent", "id": str(each)} for each in agents]),
+        } | self.speaker
+
+    @property
+    def speaker(self) -> dict[str, Any]:
+        return {"actor_type": "user", "actor_id": self.soak.owner}
+
+    def told(self, comment: uuid.UUID, answers: list[dict[str, Any]]) -> None:
+        """Note whom a comment has woken, and nobody else from before."""
+        key = str(comment)
+        with self.soak.lock:
+            self.soak.accepted = {
+                wake for wake in self.soak.accepted if isinstance(wake, int) or wake[0] != key
+            } | {
+                (key, answer["target_id"])
+                for answer in answers
+                if answer["comment_id"] == comment and answer["outcome"] in ACCEPTED
+            }
+
+    def say(self, connection: Connection) -> None:
+        issue = self.choice.choice(self.soak.issues)
+        answers = self.call(connection, "add_comment", issue_id=issue, **self.words())
+        self.said.append(answers[0]["comment_id"])
+        self.told(answers[0]["comment_id"], answers)
+
+    def edit(self, connection: Connection) -> None:
+        if self.said:
+            comment = self.choice.choice(self.said)
+            answers = self.call(connection, "edit_comment", comment_id=comment, **self.words())
+            self.told(comment, answers)
+
+    def unsay(self, connection: Connection) -> None:
+        if self.said:
+            comment = self.said.pop(self.choice.randrange(len(self.said)))
+            self.call(connection, "delete_comment", comment_id=comment, **self.speaker)
+            self.told(comment, [])
 
     def claim(self, connection: Connection) -> None:
         if self.choice.random() < 0.3:

@@ -21,7 +21,7 @@ from psycopg.types.json import Jsonb
 from tests.concurrency.support import Connection, Row, make_fleet, rows
 from tests.support.servers import Database
 
-TABLES = ("run", "run_detail", "run_trigger")
+TABLES = ("run", "run_detail", "run_trigger", "comment")
 AGENTS = 20
 RUNTIMES = 10
 
@@ -73,12 +73,14 @@ from made as m
 FILL_DETAIL = """
 insert into dispatch.run_detail (
     workspace_id, run_id, issue_id, requested_at, reason, source, payload, idempotency_key,
-    chat_session_id, parent_run_id, actor_type, accountable_id, attribution_source
+    chat_session_id, comment_id, parent_run_id, actor_type, accountable_id,
+    attribution_source
 )
 select
     %(workspace)s, m.id, m.issue_id, m.requested_at, 'work', 'wake', '{"n": 1}',
     case when m.n %% 2 = 0 then 'key-' || m.n end,
     case when m.issue_id is null then m.chat end,
+    case when m.n %% 4 = 0 and m.n <= 290000 then m.id end,
     case when m.n %% 10 = 0 then lag(m.id) over (order by m.n) end,
     'system', %(owner)s, 'owner_fallback'
 from made as m
@@ -86,15 +88,28 @@ from made as m
 
 FILL_TRIGGER = """
 insert into dispatch.run_trigger (
-    workspace_id, run_id, seq, at, last_at, outcome, source, reason, payload, actor_type,
-    attribution_source, delivered_count
+    workspace_id, run_id, seq, at, last_at, outcome, source, reason, payload, comment_id,
+    actor_type, attribution_source, delivered_count
 )
 select
     %(workspace)s, m.id, s, m.requested_at, m.requested_at, 'absorbed', 'wake', 'work', '{}',
-    'system', 'owner_fallback', 1
+    case when s = 2 then m.id end, 'system', 'owner_fallback', 1
 from made as m
 cross join generate_series(1, 2) as s
 where m.n <= 290000 and m.n %% 10 = 0
+"""
+
+#: Each comment has the id of a run that it has woken; one in ten replies to another.
+FILL_COMMENT = """
+insert into dispatch.comment (
+    workspace_id, id, issue_id, author_type, body, parent_id, created_at, updated_at
+)
+select
+    %(workspace)s, m.id, m.issue_id, 'user', 'work',
+    case when m.n %% 40 = 20 then lag(m.id, 5) over (order by m.n) end, m.requested_at,
+    m.requested_at
+from made as m
+where m.n %% 4 = 0 and m.n <= 290000
 """
 
 EXPLAIN = """
@@ -210,10 +225,16 @@ class Skewed:
         with self._db.connect() as admin:
             # Rows that are known to be right need no look at what they refer to.
             admin.execute("set session_replication_role = replica")
-            for statement in (SPREAD, FILL_RUN, FILL_DETAIL, FILL_TRIGGER):
+            for statement in (
+                SPREAD, FILL_RUN, FILL_DETAIL, FILL_TRIGGER, FILL_COMMENT
+            ):  # fmt: skip
                 admin.execute(statement.encode(), given)
             admin.execute("vacuum (analyze)")
         self._filled = OTHERS + count
+
+    def connect(self) -> Connection:
+        """Open a session of its own."""
+        return self._db.connect()
 
     def active(self, status: str) -> list[uuid.UUID]:
         """Read the ids of active runs of the first agent."""
@@ -354,6 +375,39 @@ def hot_calls(skewed: Skewed) -> Iterator[Hot]:
             actor_id=fleet.owner,
         ),
         ("run_pending_slot_idx",),
+    )
+    spoken: Row = {"actor_type": "user", "actor_id": fleet.owner}
+    named = Jsonb([{"type": "agent", "id": str(each)} for each in fleet.agents[:2]])
+    about: Row = {"issue_id": issue, "body": "Please.", **spoken}
+    with skewed.connect() as admin:
+        ((old,),) = admin.execute(
+            "select c.id from dispatch.comment as c where c.issue_id = %s limit 1", [issue]
+        ).fetchall()
+
+    def edited(connection: Connection) -> None:
+        """Edit a comment that two runs stand for."""
+        said = fleet.call(connection, "add_comment", mentions=named, **about)
+        fleet.call(
+            connection, "edit_comment", comment_id=said[0]["comment_id"], body="Better.",
+            mentions=named, **spoken,
+        )  # fmt: skip
+
+    plans = ("run_detail_comment_idx", "run_trigger_comment_idx")
+    yield Hot(
+        "add_comment",
+        fleet.calling("add_comment", mentions=named, **about),
+        ("run_pending_slot_idx", "run_detail_key_idx"),
+    )
+    yield Hot(
+        "add_comment as a reply",
+        fleet.calling("add_comment", parent_id=old, **about),
+        ("comment_pkey", *plans),
+    )
+    yield Hot("edit_comment", edited, ("comment_pkey", *plans), buffers=1000)
+    yield Hot(
+        "delete_comment",
+        fleet.calling("delete_comment", comment_id=old, **spoken),
+        ("comment_pkey", "comment_parent_idx", *plans),
     )
     yield Hot(
         "delete_issue",

@@ -2,7 +2,8 @@
 
 Nothing here knows how the database stores or asks; the rules stand in the order in which they
 are written down, one function each: who may invoke, whom an issue may be assigned to, whether a
-write starts a run and for whom, and what the gates of admission make of it.
+write starts a run and for whom, whom a comment asks for work, and what the gates of admission
+make of it.
 """
 
 from __future__ import annotations
@@ -66,6 +67,21 @@ class Run:
     keyed: bool
     originator: int | None
     accountable: int | None
+    squad: int | None = None
+    leads: bool = False
+    comment: int | None = None
+
+
+@dataclass(frozen=True)
+class Comment:
+    """What was said on an issue; `mentions` are pairs of a kind and an id."""
+
+    id: int
+    issue: int
+    author: tuple[str, int | None]
+    mentions: tuple[tuple[str, int], ...] = ()
+    parent: int | None = None
+    is_note: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,6 +95,7 @@ class World:
     squads: dict[int, Squad]
     issues: dict[int, Issue]
     runs: list[Run] = field(default_factory=list)
+    comments: dict[int, Comment] = field(default_factory=dict)
 
     def run(self, number: int | None) -> Run | None:
         """Find a run."""
@@ -123,6 +140,19 @@ class Answer:
     source: str | None = None
     why: str | None = None
     squad: int | None = None
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a comment's author is told of one target, and the run that this makes."""
+
+    target: tuple[str, int | None] | None
+    outcome: str
+    code: str
+    agent: int | None = None
+    squad: int | None = None
+    leads: bool = False
+    source: str | None = None
 
 
 def effective_user(world: World, actor: Actor) -> int | None:
@@ -232,6 +262,23 @@ def will_run(
     return Will(agent=agent, squad=squad, source=source)
 
 
+def stopped(world: World, agent: Agent, actor: Actor) -> str | None:
+    """The first of the gates that depend on no other run: agent, attribution, pause."""
+    if agent.archived:
+        return "target_unavailable"
+    if agent.runtime is None:
+        return "agent_runtime_required"
+    if agent.runtime == UNUSABLE:
+        return "runtime_unusable"
+    if agent.status != "active":
+        return "agent_not_runnable"
+    acting = world.run(actor.run)
+    answers = effective_user(world, actor) or (acting.accountable if acting else None)
+    if answers is None and (world.policy == "fail_closed" or agent.owner is None):
+        return "attribution_blocked"
+    return "paused" if world.paused else None
+
+
 def admitted(world: World, issue: Issue, will: Will, actor: Actor) -> Answer:
     """What the gates of admission make of the wake, in their order."""
     assert will.agent is not None
@@ -241,14 +288,9 @@ def admitted(world: World, issue: Issue, will: Will, actor: Actor) -> Answer:
     def answer(outcome: str, code: str) -> Answer:
         return Answer(outcome, code, will.agent, will.source, None, will.squad)
 
-    if agent.status != "active":
-        return answer("blocked", "agent_not_runnable")
-    acting = world.run(actor.run)
-    answers = effective_user(world, actor) or (acting.accountable if acting else None)
-    if answers is None and (world.policy == "fail_closed" or agent.owner is None):
-        return answer("blocked", "attribution_blocked")
-    if world.paused:
-        return answer("blocked", "paused")
+    code = stopped(world, agent, actor)
+    if code is not None:
+        return answer("blocked", code)
 
     pair = [run for run in world.runs if (run.agent, run.issue) == (agent.id, issue.id)]
     twin = next((run for run in pair if run.keyed and will.source == "assign"), None)
@@ -288,3 +330,140 @@ def expected(
     if will.why is not None:
         return Answer("none", "not_triggered", why=will.why)
     return admitted(world, issue, will, actor)
+
+
+#: The word with which a squad's leader cannot run, as the code of a refusal.
+UNREADY = {
+    "squad_unavailable": "target_unavailable",
+    "unbound": "agent_runtime_required",
+    "runtime_unusable": "runtime_unusable",
+    "leader_offline": "runtime_offline",
+}
+NOBODY = -1
+
+
+def named(comment: Comment) -> list[tuple[str, int]]:
+    """The agents and squads that a comment mentions, each once."""
+    return list(dict.fromkeys(m for m in comment.mentions if m[0] in ("agent", "squad")))
+
+
+def owners(world: World, comment: Comment) -> list[tuple[str, int]]:
+    """Whom the thread of a comment belongs to."""
+    while comment.parent is not None:
+        comment = world.comments[comment.parent]
+    if named(comment):
+        return named(comment)[:1]
+    woken = [run.agent for run in world.runs if run.comment == comment.id]
+    return [("agent", agent) for agent in dict.fromkeys(woken)]
+
+
+def asked(
+    world: World, issue: Issue, comment: Comment
+) -> tuple[list[tuple[str, int]], str, bool]:
+    """Whom a comment asks for work, the source, and whether that was said in so many words."""
+    if comment.is_note:
+        return [], "comment", True
+    if named(comment):
+        return named(comment), "mention", True
+    if comment.mentions:
+        return [], "mention", True
+    assignee = [issue.assignee] if issue.assignee and issue.assignee[0] != "member" else []
+    if comment.author[0] != "user":
+        return [each for each in assignee if each[0] == "squad"], "comment", True
+    if comment.parent is not None:
+        parent = world.comments[comment.parent]
+        if parent.author[0] == "agent" and parent.author[1] is not None:
+            return [("agent", parent.author[1])], "comment", False
+        found = owners(world, parent)
+        if found or parent.author[0] == "user":
+            return found, "comment", False
+    return assignee, "comment", True
+
+
+def self_trigger(
+    world: World, issue: Issue, squad: Squad, source: str
+) -> tuple[str, str] | None:
+    """What keeps a squad's leader from waking itself; None when nothing does."""
+    mine = [run for run in world.runs if (run.agent, run.issue) == (squad.leader, issue.id)]
+    if source == "mention":
+        if any(run.status in (*PENDING, *ACTIVE) for run in mine):
+            return "absorbed", "already_active"
+        return "blocked", "self_trigger_suppressed"
+    # What agents have handed on lately was run by 31, a minute ago, for nobody's squad.
+    if issue.handed_on and squad.leader == 31:
+        mine.append(Run(10_000, 31, issue.id or 0, "completed", 60, "", False, None, None))
+    if not mine:
+        return None
+    last = min(mine, key=lambda run: (run.age, -run.id))
+    if not last.leads and last.squad == squad.id:
+        return None
+    return "blocked", "self_trigger_suppressed"
+
+
+def judged(
+    world: World,
+    issue: Issue,
+    comment: Comment,
+    aim: tuple[str, int],
+    actor: Actor,
+    source: str,
+) -> Reply | int:
+    """A target that is settled before admission, or the agent that would run."""
+    squad = world.squads.get(aim[1]) if aim[0] == "squad" else None
+    agent = aim[1] if aim[0] == "agent" else squad.leader if squad else None
+    if squad and comment.author == ("agent", squad.leader):
+        guarded = self_trigger(world, issue, squad, source)
+        if guarded:
+            return Reply(aim, *guarded, agent=squad.leader)
+    if not may_invoke(world, agent, actor) or agent is None:
+        return Reply(aim, "blocked", "invocation_not_allowed")
+    if squad:
+        code = UNREADY.get(target(world, aim)[1] or "")
+        if code:
+            return Reply(aim, "blocked", code, agent)
+    return agent
+
+
+def commented(world: World, comment: Comment, actor: Actor) -> list[Reply]:
+    """The answers to a comment, target by target."""
+    issue = world.issues[comment.issue]
+    aims, source, is_said = asked(world, issue, comment)
+    settled: list[tuple[tuple[str, int], Reply | int]] = []
+    for aim in aims:
+        if aim[1] == NOBODY and is_said:
+            settled.append((aim, Reply((aim[0], None), "blocked", "target_unavailable")))
+            continue
+        found = judged(world, issue, comment, aim, actor, source)
+        if not is_said:
+            if isinstance(found, Reply):
+                continue
+            agent = world.agents[found]
+            if agent.archived or agent.runtime is None:
+                continue
+        settled.append((aim, found))
+    acting = world.run(actor.run)
+    replies = []
+    for aim, found in settled:
+        if isinstance(found, Reply):
+            replies.append(found)
+            continue
+        led = [each[1] for each, other in settled if other == found and each[0] == "squad"]
+        carried = acting.squad if acting and acting.leads and source == "mention" else None
+        outcome, code = heard(world, issue, world.agents[found], actor)
+        replies.append(
+            Reply(aim, outcome, code, found, led[0] if led else carried, bool(led), source)
+        )
+    return replies or [Reply(None, "none", "not_triggered")]
+
+
+def heard(world: World, issue: Issue, agent: Agent, actor: Actor) -> tuple[str, str]:
+    """What admission makes of a comment's wake: any queued run of the pair takes it."""
+    code = stopped(world, agent, actor)
+    if code is not None:
+        return "blocked", code
+    for run in world.runs:
+        if (run.agent, run.issue) == (agent.id, issue.id) and run.status in PENDING:
+            if run.status == "queued":
+                return "coalesced", "coalesced"
+            return "absorbed", "already_active"
+    return "queued", "queued"

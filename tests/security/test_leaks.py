@@ -48,7 +48,13 @@ select dispatch.create_issue(
     dispatch_test.id(1), 'Issue', 'user', dispatch_test.id(12),
     p_assignee_type => 'agent', p_assignee_id => dispatch_test.id(30),
     p_issue_id => dispatch_test.id(51)
+);
+insert into dispatch.comment (
+    workspace_id, id, issue_id, author_type, body, created_at, updated_at
 )
+select
+    dispatch_test.id(1), dispatch_test.id(61), dispatch_test.id(51), 'user', 'Old.',
+    dispatch.clock(), dispatch.clock()
 """
 
 AGENTS = (31, 32, 33, 34, 35, 38, 39)
@@ -72,7 +78,18 @@ CALLS = {
     "preview_update": (
         f"dispatch.preview_update(dispatch_test.id(1), array[{ISSUE}], %(changes)s, {{actor}})"
     ),
+    "add_comment": (
+        f"dispatch.add_comment(dispatch_test.id(1), {ISSUE}, 'New.', {{actor}}, "
+        "p_mentions => %(mentions)s)"
+    ),
+    "edit_comment": (
+        "dispatch.edit_comment(dispatch_test.id(1), dispatch_test.id(61), 'New.', {actor}, "
+        "p_mentions => %(mentions)s)"
+    ),
 }
+
+#: What an answer about a comment says of itself: the comment that it made, and its target.
+OWN_WORDS = {"add_comment": 3, "edit_comment": 3}
 
 #: Producers of wakes are trusted: they pass no invoke gate.
 TRUSTED = {"queue_wake", "queue_wakes"}
@@ -96,7 +113,9 @@ def test_no_other_function_takes_an_actor_and_an_agent(catalog_db: Database) -> 
         where p.pronamespace = 'dispatch'::regnamespace
             and p.proname !~ '^_'
             and 'p_actor_type' = any(p.proargnames)
-            and p.proargnames && array['p_agent_id', 'p_assignee_id', 'p_changes', 'p_wakes']
+            and p.proargnames && array[
+                'p_agent_id', 'p_assignee_id', 'p_changes', 'p_mentions', 'p_wakes'
+            ]
         """
     )
     assert {name for (name,) in found} - TRUSTED == set(CALLS)
@@ -134,8 +153,13 @@ def test_every_answer_about_an_agent_that_is_not_open_is_one(db: Database, actor
                         "target": target,
                         "kind": kind,
                         "changes": Jsonb({"assignee": {"type": kind, "id": target}}),
+                        "mentions": Jsonb([{"type": kind, "id": target}]),
                     }
-                    seen[number] = answer(connection, call.format(actor=actor), given)
+                    told = answer(connection, call.format(actor=actor), given)
+                    if name in OWN_WORDS:
+                        assert [(row[1], str(row[2])) for row in told] == [(kind, target)]
+                        told = [row[OWN_WORDS[name] :] for row in told]
+                    seen[number] = told
                 assert len({repr(each) for each in seen.values()}) == 1, (name, kind, seen)
                 said = repr(seen)
                 assert name == "can_invoke_agent" or "invocation_not_allowed" in said, seen
@@ -172,3 +196,54 @@ def test_a_promotion_is_no_oracle(db: Database) -> None:
         """
     )
     assert told == [(None, None, False, "none", "not_triggered", {"why": "not_invocable"})]
+
+
+def test_a_comment_is_no_oracle(db: Database) -> None:
+    """Comments that name nobody say alike of every agent that is not open.
+
+    Each issue has one as its assignee; on each a comment is written, and a reply to that agent.
+    """
+    db.set_clock(NOON)
+    db.execute(SETUP)
+    agents = [number for number in AGENTS if number < 38]
+    squads = [number for number in SQUADS if number < 48]
+    db.execute(
+        """
+        insert into dispatch.issue (
+            workspace_id, id, number, title, status, priority, assignee_type, assignee_id,
+            creator_type, created_at, updated_at
+        )
+        select
+            dispatch_test.id(1), dispatch_test.id(100 + n), 100 + n, 'Kept', 'todo', 'none',
+            case when n < 40 then 'agent' else 'squad' end, dispatch_test.id(n), 'system',
+            dispatch.clock(), dispatch.clock()
+        from unnest(%s::integer[]) as n
+        """,
+        [[*agents, *squads]],
+    )
+    db.execute(
+        """
+        insert into dispatch.comment (
+            workspace_id, id, issue_id, author_type, author_id, body, created_at, updated_at
+        )
+        select
+            dispatch_test.id(1), dispatch_test.id(200 + n), dispatch_test.id(100 + n), 'agent',
+            dispatch_test.id(n), 'Said by it.', dispatch.clock(), dispatch.clock()
+        from unnest(%s::integer[]) as n
+        """,
+        [agents],
+    )
+    told = """
+        select distinct a.outcome, a.reason_code, a.run_id, a.agent_id, a.target_id is null
+        from unnest(%s::integer[]) as n
+        cross join dispatch.add_comment(
+            dispatch_test.id(1), dispatch_test.id(100 + n), 'Please.', 'user',
+            dispatch_test.id(12), p_parent_id => dispatch_test.id(200 + n * %s)
+        ) as a
+    """
+    refused = [("blocked", "invocation_not_allowed", None, None, False)]
+    assert db.execute(told, [agents, None]) == refused
+    assert db.execute(told, [squads, None]) == refused
+    assert db.execute(told, [agents, 1]) == [("none", "not_triggered", None, None, True)]
+    events = "select distinct e.reason from dispatch.gate_event as e"
+    assert db.execute(events) == [("invocation_not_allowed",)]

@@ -17,7 +17,14 @@ begin
     perform dispatch._record_wake(p_workspace_id, p_run_id, p_wake, 'coalesced', p_now);
     update dispatch.run_detail as d
     set
-        payload = p_wake.payload,
+        payload = case
+            when p_wake.comment_id is not null
+                and d.reason = 'task_assigned'
+                and jsonb_typeof(d.payload) = 'object'
+                then d.payload || jsonb_build_object('comment_id', p_wake.comment_id)
+            else p_wake.payload
+        end,
+        comment_id = coalesce(p_wake.comment_id, d.comment_id),
         coalesced_count = d.coalesced_count + 1,
         originator_id = p_wake.originator_id,
         accountable_id = p_wake.accountable_id,
@@ -33,5 +40,6 @@ comment on function dispatch._merge_wake(uuid, uuid, dispatch.wake, timestamptz)
 $doc$Merge a wake into a queued run: its payload and attribution replace the run's, and it is
 recorded.
 
-Actor, key, priority and the time of the request stay those of the first wake.
+Actor, key, priority and the time of the request stay those of the first wake. A comment is
+added to the payload of an assignment, by which the allowance counts, instead of replacing it.
 Errors: none.$doc$;

@@ -12,12 +12,17 @@ declare
     v_decision dispatch.decision;
 begin
     select
-        r.agent_id, d.reason, d.source, d.payload, null::text, r.issue_id, d.chat_session_id,
-        d.autopilot_run_id, t.comment_id, r.priority, null::timestamptz, true, r.max_attempts,
-        1, r.runtime_id, t.actor_type, t.actor_id, null::uuid, t.originator_id,
-        t.accountable_id, t.attribution_source, t.evidence_kind, t.evidence_id,
-        t.delegated_from_run_id, null::uuid, null::uuid, null::uuid, d.squad_id,
-        d.is_leader_run, null::text, null::text, null::text, false,
+        r.agent_id, d.reason, d.source,
+        case
+            when t.comment_id is not null and jsonb_typeof(d.payload) = 'object'
+                then d.payload || jsonb_build_object('comment_id', t.comment_id)
+            else d.payload
+        end,
+        null::text, r.issue_id, d.chat_session_id, d.autopilot_run_id, t.comment_id,
+        r.priority, null::timestamptz, true, r.max_attempts, 1, r.runtime_id, t.actor_type,
+        t.actor_id, null::uuid, t.originator_id, t.accountable_id, t.attribution_source,
+        t.evidence_kind, t.evidence_id, t.delegated_from_run_id, null::uuid, null::uuid,
+        null::uuid, d.squad_id, d.is_leader_run, null::text, null::text, null::text, false,
         array['agent', 'attribution', 'pause', 'duplicate', 'coalesce', 'allowance', 'record']
     into v_wake
     from dispatch.run as r
@@ -53,5 +58,6 @@ comment on function dispatch._queue_follow_up(uuid, uuid) is
 $doc$Queue one run for the wakes that came too late for this one, or append them to the run that
 holds the slot; NULL when none is owed.
 
-The follow-up keeps the run's reason and payload and acts for the newest owed wake's originator.
+The follow-up keeps the run's reason and payload, which names the newest owed wake's comment if
+that has one, and acts for that wake's originator.
 Errors: as _admit_wakes.$doc$;
