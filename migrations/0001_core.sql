@@ -3896,8 +3896,8 @@ Errors: none.$doc$;
 -- end sql/30_functions/claim/_fresh_runtimes.sql
 
 -- begin sql/30_functions/claim/_hold_agent.sql
--- Locks: the agent FOR NO KEY UPDATE, skip locked: never waits, so it may be called while others
--- are held. What is counted in the statements after it holds until the commit.
+-- Locks: the agent FOR NO KEY UPDATE, skip locked: never waits, so it may be called while
+-- others are held. What is counted in the statements after it holds until the commit.
 create or replace function dispatch._hold_agent(
     p_workspace_id uuid,
     p_agent_id uuid,
@@ -3911,7 +3911,7 @@ set search_path = pg_catalog, pg_temp
 as $fn$
 declare
     v_capacity integer;
-    v_active integer;
+    v_active bigint;
     v_has_retries boolean;
 begin
     select case when a.status = 'active' then a.max_concurrent_runs else 0 end
@@ -10057,8 +10057,8 @@ Errors: none.$doc$;
 -- end sql/30_functions/lifecycle/_first_reports.sql
 
 -- begin sql/30_functions/lifecycle/_keep_results.sql
--- Looks before it writes, since most runs report nothing to keep and an update that meets no row
--- costs as much to set up as one that does.
+-- Looks before it writes, since most runs report nothing to keep and an update that meets no
+-- row costs as much to set up as one that does.
 create or replace function dispatch._keep_results(
     p_workspace_id uuid,
     p_reports dispatch._report[],

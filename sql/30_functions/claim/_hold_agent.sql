@@ -1,5 +1,5 @@
--- Locks: the agent FOR NO KEY UPDATE, skip locked: never waits, so it may be called while others
--- are held. What is counted in the statements after it holds until the commit.
+-- Locks: the agent FOR NO KEY UPDATE, skip locked: never waits, so it may be called while
+-- others are held. What is counted in the statements after it holds until the commit.
 create or replace function dispatch._hold_agent(
     p_workspace_id uuid,
     p_agent_id uuid,
@@ -13,7 +13,7 @@ set search_path = pg_catalog, pg_temp
 as $fn$
 declare
     v_capacity integer;
-    v_active integer;
+    v_active bigint;
     v_has_retries boolean;
 begin
     select case when a.status = 'active' then a.max_concurrent_runs else 0 end

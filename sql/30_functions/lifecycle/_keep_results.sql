@@ -1,5 +1,5 @@
--- Looks before it writes, since most runs report nothing to keep and an update that meets no row
--- costs as much to set up as one that does.
+-- Looks before it writes, since most runs report nothing to keep and an update that meets no
+-- row costs as much to set up as one that does.
 create or replace function dispatch._keep_results(
     p_workspace_id uuid,
     p_reports dispatch._report[],
