@@ -51,7 +51,7 @@ begin
             p_workspace_id, array[p_agent_id], dispatch.clock()
         );
     end if;
-    return greatest(least(p_per_agent, v_capacity - v_active), 0);
+    return greatest(least(p_per_agent, v_capacity - v_active), 0)::integer;
 end;
 $fn$;
 
