@@ -1446,19 +1446,21 @@ declare
     v_runs dispatch.run[];
     v_details dispatch.run_detail[];
     v_runtimes uuid[] := '{}'::uuid[];
+    v_held uuid[];
     v_c dispatch._candidate;
     v_decision dispatch.decision;
     v_count bigint;
 begin
     for v_try in 1..4 loop
-        if cardinality(v_left) > 1 then
-            perform dispatch._lock_holders(p_workspace_id, v_left);
+        v_held := null;
+        if cardinality(p_round) > 1 then
+            v_held := dispatch._lock_holders(p_workspace_id, v_left);
         end if;
         v_open := '{}'::dispatch._candidate[];
         v_runs := '{}'::dispatch.run[];
         v_details := '{}'::dispatch.run_detail[];
         foreach v_c in array v_left loop
-            v_decision := dispatch._settle_wake(p_workspace_id, v_c.wake, p_now);
+            v_decision := dispatch._settle_wake(p_workspace_id, v_c.wake, v_held, p_now);
             if v_decision.outcome is not null then
                 v_rulings := v_rulings || row(v_c.ord, v_decision)::dispatch._ruling;
             else
@@ -2035,7 +2037,7 @@ create or replace function dispatch._lock_holders(
     p_workspace_id uuid,
     p_round dispatch._candidate[]
 )
-returns void
+returns uuid[]
 language plpgsql
 volatile
 parallel unsafe
@@ -2058,23 +2060,23 @@ begin
         ) as h
         where (c.wake).issue_id is not null and (c.wake).fire_at is null
     );
-    if cardinality(v_holders) > 0 then
-        perform
+    return array(
+        select r.id
         from (select distinct i.id from unnest(v_holders) as i (id) order by i.id) as h
         cross join lateral (
-            select
+            select o.id
             from dispatch.run as o
             where o.workspace_id = p_workspace_id and o.id = h.id
             limit 1
             for no key update
-        ) as r;
-    end if;
+        ) as r
+    );
 end;
 $fn$;
 
 comment on function dispatch._lock_holders(uuid, dispatch._candidate[]) is
 $doc$Hold the runs in whose pending slots these candidates may end, in one order, so that two
-batches wait for each other and never deadlock.
+batches wait for each other and never deadlock, and give them.
 
 Errors: none.$doc$;
 -- end sql/30_functions/admission/_lock_holders.sql
@@ -2502,10 +2504,13 @@ Errors: none.$doc$;
 -- begin sql/30_functions/admission/_settle_wake.sql
 -- Locks: the run row that holds the wake's pending slot FOR NO KEY UPDATE, and none when the
 -- slot is free. The lock comes first and the status is rechecked under it, so that a claim
--- either sees the recorded wake or makes it owed; without it a wake is lost.
+-- either sees the recorded wake or makes it owed; without it a wake is lost. A batch locks
+-- nothing here: a run that came into a slot after the batch's holders were locked in their
+-- order is met by the insert, and locked in order by the next round.
 create or replace function dispatch._settle_wake(
     p_workspace_id uuid,
     p_wake dispatch.wake,
+    p_held uuid[],
     p_now timestamptz
 )
 returns dispatch.decision
@@ -2543,7 +2548,7 @@ begin
             and r.agent_id = p_wake.agent_id
             and r.issue_id = p_wake.issue_id
             and r.status in ('queued', 'dispatched');
-        if found then
+        if found and (p_held is null or v_run = any(p_held)) then
             perform
             from dispatch.run as r
             where r.workspace_id = p_workspace_id and r.id = v_run and r.status = any(v_pending)
@@ -2573,10 +2578,11 @@ begin
 end;
 $fn$;
 
-comment on function dispatch._settle_wake(uuid, dispatch.wake, timestamptz) is
+comment on function dispatch._settle_wake(uuid, dispatch.wake, uuid[], timestamptz) is
 $doc$Take a wake through gates 4 to 7: duplicate, coalesce, pending slot, allowance.
 
-Returns the decision of the gate that settled it, NULL for a wake that is to be inserted.
+p_held are the runs that its batch holds, NULL for a wake alone. Returns the decision of the
+gate that settled it, NULL for a wake that is to be inserted.
 Errors: none.$doc$;
 -- end sql/30_functions/admission/_settle_wake.sql
 
@@ -9176,7 +9182,12 @@ set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
 as $fn$
 declare
-    v_change record;
+    v_title text;
+    v_status text;
+    v_priority text;
+    v_is_assigned boolean;
+    v_assignee_type text;
+    v_assignee uuid;
     v_prefix text;
     v_originator uuid;
     v_refusal dispatch.reason_code;
@@ -9186,7 +9197,7 @@ declare
     v_answers dispatch.issue_write[] := '{}'::dispatch.issue_write[];
 begin
     select c.title, c.status, c.priority, c.is_assigned, c.assignee_type, c.assignee_id
-    into v_change
+    into v_title, v_status, v_priority, v_is_assigned, v_assignee_type, v_assignee
     from dispatch._read_changes(p_changes) as c;
     perform dispatch._check_run_options(p_handoff_note, p_suppress_run);
     v_prefix := dispatch._issue_prefix(p_workspace_id);
@@ -9205,20 +9216,20 @@ begin
             'PD404', 'issue not found', 'p_issue_id', 'name an issue of the workspace.'
         );
     end if;
-    if v_change.is_assigned then
+    if v_is_assigned then
         v_refusal := dispatch._assignee_refusal(
-            p_workspace_id, 'p_changes.assignee', v_change.assignee_type, v_change.assignee_id,
-            p_actor_type, v_originator
+            p_workspace_id, 'p_changes.assignee', v_assignee_type, v_assignee, p_actor_type,
+            v_originator
         );
     end if;
 
     if v_refusal is null then
         v_new := dispatch._store_changes(
-            p_workspace_id, v_old, v_change.title, v_change.status, v_change.priority,
-            v_change.is_assigned, v_change.assignee_type, v_change.assignee_id, dispatch.clock()
+            p_workspace_id, v_old, v_title, v_status, v_priority, v_is_assigned,
+            v_assignee_type, v_assignee, dispatch.clock()
         );
         v_decisions := dispatch._wake_issues(
-            p_workspace_id, v_new, v_old, false, v_change.is_assigned, p_actor_type, p_actor_id,
+            p_workspace_id, v_new, v_old, false, v_is_assigned, p_actor_type, p_actor_id,
             p_acting_run_id, p_handoff_note, p_suppress_run
         );
     elsif p_is_batch then

@@ -18,19 +18,21 @@ declare
     v_runs dispatch.run[];
     v_details dispatch.run_detail[];
     v_runtimes uuid[] := '{}'::uuid[];
+    v_held uuid[];
     v_c dispatch._candidate;
     v_decision dispatch.decision;
     v_count bigint;
 begin
     for v_try in 1..4 loop
-        if cardinality(v_left) > 1 then
-            perform dispatch._lock_holders(p_workspace_id, v_left);
+        v_held := null;
+        if cardinality(p_round) > 1 then
+            v_held := dispatch._lock_holders(p_workspace_id, v_left);
         end if;
         v_open := '{}'::dispatch._candidate[];
         v_runs := '{}'::dispatch.run[];
         v_details := '{}'::dispatch.run_detail[];
         foreach v_c in array v_left loop
-            v_decision := dispatch._settle_wake(p_workspace_id, v_c.wake, p_now);
+            v_decision := dispatch._settle_wake(p_workspace_id, v_c.wake, v_held, p_now);
             if v_decision.outcome is not null then
                 v_rulings := v_rulings || row(v_c.ord, v_decision)::dispatch._ruling;
             else

@@ -3,7 +3,7 @@ create or replace function dispatch._lock_holders(
     p_workspace_id uuid,
     p_round dispatch._candidate[]
 )
-returns void
+returns uuid[]
 language plpgsql
 volatile
 parallel unsafe
@@ -26,22 +26,22 @@ begin
         ) as h
         where (c.wake).issue_id is not null and (c.wake).fire_at is null
     );
-    if cardinality(v_holders) > 0 then
-        perform
+    return array(
+        select r.id
         from (select distinct i.id from unnest(v_holders) as i (id) order by i.id) as h
         cross join lateral (
-            select
+            select o.id
             from dispatch.run as o
             where o.workspace_id = p_workspace_id and o.id = h.id
             limit 1
             for no key update
-        ) as r;
-    end if;
+        ) as r
+    );
 end;
 $fn$;
 
 comment on function dispatch._lock_holders(uuid, dispatch._candidate[]) is
 $doc$Hold the runs in whose pending slots these candidates may end, in one order, so that two
-batches wait for each other and never deadlock.
+batches wait for each other and never deadlock, and give them.
 
 Errors: none.$doc$;

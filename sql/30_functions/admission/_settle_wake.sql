@@ -1,9 +1,12 @@
 -- Locks: the run row that holds the wake's pending slot FOR NO KEY UPDATE, and none when the
 -- slot is free. The lock comes first and the status is rechecked under it, so that a claim
--- either sees the recorded wake or makes it owed; without it a wake is lost.
+-- either sees the recorded wake or makes it owed; without it a wake is lost. A batch locks
+-- nothing here: a run that came into a slot after the batch's holders were locked in their
+-- order is met by the insert, and locked in order by the next round.
 create or replace function dispatch._settle_wake(
     p_workspace_id uuid,
     p_wake dispatch.wake,
+    p_held uuid[],
     p_now timestamptz
 )
 returns dispatch.decision
@@ -41,7 +44,7 @@ begin
             and r.agent_id = p_wake.agent_id
             and r.issue_id = p_wake.issue_id
             and r.status in ('queued', 'dispatched');
-        if found then
+        if found and (p_held is null or v_run = any(p_held)) then
             perform
             from dispatch.run as r
             where r.workspace_id = p_workspace_id and r.id = v_run and r.status = any(v_pending)
@@ -71,8 +74,9 @@ begin
 end;
 $fn$;
 
-comment on function dispatch._settle_wake(uuid, dispatch.wake, timestamptz) is
+comment on function dispatch._settle_wake(uuid, dispatch.wake, uuid[], timestamptz) is
 $doc$Take a wake through gates 4 to 7: duplicate, coalesce, pending slot, allowance.
 
-Returns the decision of the gate that settled it, NULL for a wake that is to be inserted.
+p_held are the runs that its batch holds, NULL for a wake alone. Returns the decision of the
+gate that settled it, NULL for a wake that is to be inserted.
 Errors: none.$doc$;

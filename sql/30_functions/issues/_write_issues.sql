@@ -20,7 +20,12 @@ set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
 as $fn$
 declare
-    v_change record;
+    v_title text;
+    v_status text;
+    v_priority text;
+    v_is_assigned boolean;
+    v_assignee_type text;
+    v_assignee uuid;
     v_prefix text;
     v_originator uuid;
     v_refusal dispatch.reason_code;
@@ -30,7 +35,7 @@ declare
     v_answers dispatch.issue_write[] := '{}'::dispatch.issue_write[];
 begin
     select c.title, c.status, c.priority, c.is_assigned, c.assignee_type, c.assignee_id
-    into v_change
+    into v_title, v_status, v_priority, v_is_assigned, v_assignee_type, v_assignee
     from dispatch._read_changes(p_changes) as c;
     perform dispatch._check_run_options(p_handoff_note, p_suppress_run);
     v_prefix := dispatch._issue_prefix(p_workspace_id);
@@ -49,20 +54,20 @@ begin
             'PD404', 'issue not found', 'p_issue_id', 'name an issue of the workspace.'
         );
     end if;
-    if v_change.is_assigned then
+    if v_is_assigned then
         v_refusal := dispatch._assignee_refusal(
-            p_workspace_id, 'p_changes.assignee', v_change.assignee_type, v_change.assignee_id,
-            p_actor_type, v_originator
+            p_workspace_id, 'p_changes.assignee', v_assignee_type, v_assignee, p_actor_type,
+            v_originator
         );
     end if;
 
     if v_refusal is null then
         v_new := dispatch._store_changes(
-            p_workspace_id, v_old, v_change.title, v_change.status, v_change.priority,
-            v_change.is_assigned, v_change.assignee_type, v_change.assignee_id, dispatch.clock()
+            p_workspace_id, v_old, v_title, v_status, v_priority, v_is_assigned,
+            v_assignee_type, v_assignee, dispatch.clock()
         );
         v_decisions := dispatch._wake_issues(
-            p_workspace_id, v_new, v_old, false, v_change.is_assigned, p_actor_type, p_actor_id,
+            p_workspace_id, v_new, v_old, false, v_is_assigned, p_actor_type, p_actor_id,
             p_acting_run_id, p_handoff_note, p_suppress_run
         );
     elsif p_is_batch then
