@@ -1,10 +1,12 @@
 # make test   every test, on PostgreSQL 15 and 18        make lint   all static checks
 # make demo   the demonstration on this repository       make venv   the environment alone
 # make bench  pgdispatch beside the bare floor, timed    make bench-smoke   counted, not timed
+# make bench-peers   beside other queues too, in an environment of their own
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PEERS := .venv-peers
 WORKERS ?= 2
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
@@ -13,7 +15,7 @@ BENCH_ARGS ?=
 APT_PACKAGES := postgresql-15 postgresql-15-pgtap libtap-parser-sourcehandler-pgtap-perl \
 	postgresql-15-plpgsql-check pgbouncer
 
-.PHONY: all venv dev-venv apt test lint format demo bench bench-smoke clean
+.PHONY: all venv dev-venv apt test lint format demo bench bench-peers bench-smoke clean
 
 all: lint test
 
@@ -57,8 +59,15 @@ demo: venv
 bench: dev-venv
 	@$(BIN)/python -m tests.bench --json bench.json $(BENCH_ARGS)
 
+# oban needs Python 3.12: make bench-peers PYTHON=python3.12
+bench-peers:
+	@test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
+	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check \
+		-e '.[binary,embedded,peers]'
+	@$(PEERS)/bin/python -m tests.bench --json bench.json $(BENCH_ARGS)
+
 bench-smoke: dev-venv
 	@$(BIN)/python -m tests.bench --smoke
 
 clean:
-	rm -rf $(VENV) bench.json dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) bench.json dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

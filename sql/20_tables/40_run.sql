@@ -1,5 +1,11 @@
 -- Narrow on purpose: every transition writes this row and each partial index whose predicate it
--- enters, so whatever no transition needs stands in run_detail.
+-- enters, so whatever no transition needs stands in run_detail. No storage parameters, for want
+-- of gain (measured on 15.18, three rounds in alternation). Each transition changes the status,
+-- which the indexes' predicates name, so only a lease's extension is HOT: 9 % of the updates at
+-- any fillfactor; 70 instead of 100 saves 3 % of the WAL and nothing else. Beside 300,000 ended
+-- runs, vacuuming at 2 % dead rows instead of 20 % keeps 13,000 instead of 47,000 dead ones, at
+-- the same rate and the same buffers of a claim, and each time reads all indexes of the whole
+-- history.
 create table dispatch.run (
     workspace_id uuid not null,
     id uuid not null,
@@ -122,6 +128,9 @@ $doc$Serves retention: the runs that ended longest ago.$doc$;
 comment on index dispatch.run_due_idx is
 $doc$Serves promotion: the deferred runs of a runtime that are due.$doc$;
 
+-- No fillfactor, for want of gain: with 70 instead of 100, 35 instead of 9 % of the completions
+-- that keep a result are HOT and a run writes 4 % less WAL, but what is kept of it grows by a
+-- sixth.
 create table dispatch.run_detail (
     workspace_id uuid not null,
     run_id uuid not null,
@@ -250,6 +259,9 @@ comment on index dispatch.run_detail_comment_idx is
 $doc$Serves the edit and the deletion of a comment, which take back its runs, and replies, which
 go to the agents that their thread has woken.$doc$;
 
+-- fillfactor 70: equal wakes and each delivery update a row soon after its insert. For runs
+-- that were woken four times, 76 instead of 30 % of these updates are HOT, a third of the dead
+-- rows remain, and a run writes 13 % less WAL (5,800 instead of 6,690 B; 85: 58 % and 6,290 B).
 create table dispatch.run_trigger (
     workspace_id uuid not null,
     run_id uuid not null,
@@ -277,7 +289,8 @@ create table dispatch.run_trigger (
     constraint run_trigger_count_range check (
         count >= 1 and delivered_count between 0 and count
     )
-);
+)
+with (fillfactor = 70);
 
 create index run_trigger_comment_idx
 on dispatch.run_trigger (workspace_id, comment_id)
@@ -337,6 +350,7 @@ $doc$Serves the replay, oldest first.$doc$;
 comment on column dispatch.deferred_assignment.resolution is
 $doc$replayed or dropped; NULL while it waits.$doc$;
 
+-- No storage parameters: rows are inserted and pruned, never updated.
 create table dispatch.gate_event (
     workspace_id uuid not null,
     id uuid not null,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import signal
@@ -10,6 +11,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +20,12 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import ConnectionPool
 
-from pgdispatch import Dispatch, Outcome
+from pgdispatch import Dispatch, Outcome, Worker
+from pgdispatch import worker as module
+from pgdispatch._links import together
 from tests.concurrency.support import make_fleet, until
 from tests.support.servers import Database
+from tests.worker.support import NEVER, until_status, wake, working
 
 PGBOUNCER = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
 
@@ -160,3 +165,56 @@ def test_four_threads_work_through_a_pooler(db: Database, pooled_dsn: str) -> No
     assert len(sessions) > 1, "every transaction had the same session, so nothing was shown"
     with db.connect() as admin:
         assert {run["status"] for run in fleet.runs(admin)} == {"completed"}
+
+
+@pytest.mark.parametrize("is_listening", [True, False], ids=["listen_dsn", "no_listen"])
+def test_a_worker_works_through_a_pooler(
+    db: Database,
+    pooled_dsn: str,
+    *,
+    is_listening: bool,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its listener is on a session of its own, or there is none and it polls."""
+    fleet = make_fleet(db, agents=2)
+    sessions: set[int] = set()
+    channels: set[int] = set()
+
+    def noted(conn: psycopg.Connection[Any], calls: Any) -> Any:
+        row = conn.execute("select pg_backend_pid()").fetchone()
+        is_channel = calls[0].sql.count("wake_channel")
+        (channels if is_channel else sessions).add(row[0] if row else 0)
+        return together(conn, calls)
+
+    monkeypatch.setattr(module, "together", noted)
+    given: dict[str, Any] = (
+        {"listen_dsn": db.dsn, "poll_interval": NEVER}
+        if is_listening
+        else {"listen": False, "poll_interval": 0.05}
+    )
+    with ExitStack() as stack, db.connect() as admin:
+        # Two sessions are held by others at once, so that the pooler has three to lend.
+        for _ in range(2):
+            stack.enter_context(psycopg.connect(pooled_dsn, prepare_threshold=None)).execute(
+                "select"
+            )
+        worker = Worker(
+            pooled_dsn,
+            fleet.workspace,
+            [fleet.runtime],
+            lambda run: {"run": str(run.run_id)},
+            concurrency=2,
+            heartbeat_interval=0.05,
+            **given,
+        )
+        with caplog.at_level(logging.WARNING, "pgdispatch.worker"), working(worker):
+            for number in range(10):
+                run = wake(fleet, admin, agent=fleet.agents[number % 2])
+                found = until_status(fleet, admin, run, "completed", "failed")
+                assert found["result"] == {"run": str(run)}
+                stack.close()
+    assert caplog.messages == []
+    assert len(sessions) > 1, "every transaction had the same session, so nothing was shown"
+    assert len(channels) == is_listening
+    assert not channels & sessions

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from tests.support.servers import Database
+from tests.support.servers import REPOSITORY, Database
 
 #: Tables that serve no single workspace by a column of that name.
 NOT_TENANT = {"workspace"}
+
+#: What was measured to pay, which the comment above each of these tables says.
+STORAGE = {
+    "issue": ["fillfactor=85"],
+    "run_trigger": ["fillfactor=70"],
+    "runtime": ["fillfactor=70"],
+}
 
 
 def test_every_object_belongs_to_the_owner(catalog_db: Database) -> None:
@@ -281,3 +290,26 @@ def test_one_place_admits(catalog_db: Database, table: str) -> None:
         [table],
     )
     assert [count for _, count in rows] == [1]
+
+
+def test_storage_parameters_are_those_that_pay(catalog_db: Database) -> None:
+    rows = catalog_db.execute(
+        """
+        select c.relname, c.reloptions
+        from pg_class as c
+        where c.relnamespace = 'dispatch'::regnamespace
+            and c.relkind in ('r', 'i')
+            and c.reloptions is not null
+        """
+    )
+    assert dict(rows) == STORAGE
+
+
+@pytest.mark.parametrize("table", ["run", "run_detail", "gate_event", "agent", *STORAGE])
+def test_a_table_says_why_it_is_stored_so(table: str) -> None:
+    tables = "\n".join(
+        path.read_text() for path in sorted((REPOSITORY / "sql" / "20_tables").iterdir())
+    )
+    head = re.search(rf"((?:^--.*\n)+)create table dispatch\.{table} \(", tables, re.M)
+    assert head is not None
+    assert re.search("fillfactor|storage parameters", head[1])

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import queue
 import threading
+import uuid
 from typing import Any
 
 import pytest
 
 from pgdispatch import Worker
 from pgdispatch import worker as module
+from pgdispatch._links import together
 from pgdispatch.types import ClaimedRun
 from tests.concurrency.support import PATIENCE, Connection, Fleet, make_fleet, rows, until
 from tests.support.servers import Database
@@ -43,6 +46,18 @@ class Heard:
         assert self._times.acquire(timeout=PATIENCE)
 
 
+class Counted(queue.SimpleQueue[Any]):
+    """Counts what a worker is told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.puts = 0
+
+    def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
+        super().put(item, block, timeout)
+        self.puts += 1
+
+
 @pytest.fixture
 def heard(monkeypatch: pytest.MonkeyPatch) -> Heard:
     return Heard(monkeypatch)
@@ -61,6 +76,39 @@ def test_a_notice_wakes_an_idle_worker(db: Database, heard: Heard) -> None:
             heard.wait()
             for _ in range(5):
                 settle(fleet, admin)
+
+
+def test_an_empty_answer_older_than_an_enqueue_is_not_trusted(
+    db: Database, heard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is enqueued after a claim has looked, and heard of before it has answered."""
+    fleet = make_fleet(db)
+    late: list[uuid.UUID] = []
+    is_armed = threading.Event()
+    inbox = Counted()
+    with db.connect() as admin:
+
+        def slow(conn: Any, calls: Any) -> Any:
+            answers = together(conn, calls)
+            if is_armed.is_set() and "claim_runs" in calls[-1].sql and not answers[-1]:
+                is_armed.clear()
+                before = inbox.puts
+                late.append(wake(fleet, admin))
+                until(lambda: inbox.puts > before, "the notice is heard")
+            return answers
+
+        monkeypatch.setattr(module, "together", slow)
+        worker = Worker(db.dsn, fleet.workspace, [fleet.runtime], nothing, poll_interval=NEVER)
+        monkeypatch.setattr(worker, "_inbox", inbox)
+        with working(worker):
+            heard.wait()
+            for _ in range(3):
+                settle(fleet, admin)
+            is_armed.set()
+            # Ends with a claim that finds nothing more.
+            settle(fleet, admin)
+            until(lambda: late, "a claim was empty")
+            until_status(fleet, admin, late[0], "completed")
 
 
 def test_without_listening_it_polls(db: Database) -> None:

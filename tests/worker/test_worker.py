@@ -220,6 +220,45 @@ def test_a_heartbeat_keeps_the_runtime_fresh_until_the_end(db: Database) -> None
     assert db.value(status, [fleet.runtime]) == "offline"
 
 
+def test_a_heartbeat_under_way_is_not_cut_off_by_the_end(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the server was sent it carries out, so the farewell would not be the last word."""
+    fleet = make_fleet(db)
+    beats: list[str] = []
+
+    def noted(conn: Any, calls: Any) -> Any:
+        is_beat = "dispatch.heartbeat(" in calls[0].sql
+        if is_beat:
+            beats.append("sent")
+        answers = together(conn, calls)
+        if is_beat:
+            beats.append("answered")
+        return answers
+
+    monkeypatch.setattr(module, "together", noted)
+    worker = serve(db, fleet, lambda _: None, heartbeat_interval=0.01, listen=False)
+    with db.connect(autocommit=False) as admin, working(worker):
+        until(lambda: len(beats) > 2, "it beats")
+        admin.execute("select from dispatch.runtime for update")
+        with db.connect() as observer:
+            until(
+                lambda: rows(
+                    observer,
+                    "select from pg_stat_activity as a where %s = any("
+                    "pg_blocking_pids(a.pid)) and a.query ~ 'heartbeat'",
+                    [admin.info.backend_pid],
+                ),
+                "a heartbeat waits",
+            )
+        worker.stop()
+        until(worker._over.is_set, "the end has begun")
+        admin.rollback()
+    assert beats.count("sent") == beats.count("answered")
+    status = "select r.status from dispatch.runtime as r where r.id = %s"
+    assert db.value(status, [fleet.runtime]) == "offline"
+
+
 def test_the_first_stop_lets_the_jobs_end_and_claims_no_more(db: Database) -> None:
     fleet = make_fleet(db)
     held = Held()

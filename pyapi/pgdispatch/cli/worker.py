@@ -46,7 +46,7 @@ from pgdispatch.worker import MOST_JOBS, Worker
     default=4,
     show_default=True,
     type=click.IntRange(1, MOST_JOBS),
-    help="How many jobs at once at most.",
+    help="How many jobs at once, and runs in one claim, at most.",
 )
 @click.option(
     "--poll",
@@ -88,6 +88,10 @@ def command(
 
     SIGTERM or Ctrl-C lets the jobs end and claims no more; a second one stops the jobs and
     hands their runs back. Exit code 0 of a command completes its run, any other fails it.
+
+    One claim takes as many runs as there is room for below --concurrency, of any agents of the
+    runtimes, and moves them straight to running; it goes in one transaction with the reports
+    of the commands that have ended.
     """
     _ = as_json
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
