@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
 import multiprocessing
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
+from yoyo.backends.core.postgresql import PostgresqlPsycopgBackend
+from yoyo.connections import DatabaseURI
 
 from pgdispatch import schema
 from pgdispatch.errors import SchemaMismatch
+from tests.migrations.support import catalog, differing
 from tests.support.servers import Database
 
 CORE = ("0001_core",)
-
-
-def catalog(database: Database, name: str = schema.SCHEMA) -> list[str]:
-    with database.connect() as connection:
-        return schema.catalog(connection, name)
-
-
-def differing(one: list[str], other: list[str]) -> list[str]:
-    """Name the objects in which two listings differ; all of their text would be unreadable."""
-    return sorted({line.split(" | ")[0] for line in set(one).symmetric_difference(other)})
 
 
 @pytest.fixture
@@ -97,6 +92,44 @@ def test_the_bookkeeping_has_its_own_schema(empty_db: Database) -> None:
     ) == [("0001_core", "apply")]
 
 
+def test_the_bookkeeping_is_what_yoyo_makes_itself(empty_db: Database) -> None:
+    """So that yoyo finds nothing to upgrade, and its own commands work beside ours."""
+    uri = DatabaseURI("postgresql+psycopg", None, None, None, None, "", {})
+    with empty_db.server.database(empty=True) as other:
+        other.execute("create schema dispatch_meta")
+        migrations, log = "_yoyo_migration", "_yoyo_log"
+        with closing(_Plain(uri._replace(args={"conninfo": other.dsn}), migrations)) as backend:
+            backend.ensure_internal_schema_updated()
+        schema.migrate(empty_db.dsn)
+        shown = (
+            "select m.migration_hash, m.migration_id from dispatch_meta._yoyo_migration as m"
+        )
+        assert empty_db.execute(shown) == [
+            (hashlib.sha256(b"0001_core").hexdigest(), "0001_core")
+        ]
+        tables = [
+            [
+                line.split(" | grants ")[0].replace("dispatch_owner", "postgres")
+                for line in catalog(database, schema.META_SCHEMA)
+                if not line.startswith("schema ")
+            ]
+            for database in (other, empty_db)
+        ]
+        assert any(log in line for line in tables[0])
+        assert tables[0] == tables[1]
+
+
+def test_any_member_of_the_owner_may_go_on(empty_db: Database) -> None:
+    """Not only who migrated first: the bookkeeping belongs to the owner as well."""
+    schema.migrate(empty_db.dsn)
+    owners = empty_db.execute(
+        "select distinct c.relowner::regrole::text, n.nspowner::regrole::text"
+        " from pg_class as c join pg_namespace as n on n.oid = c.relnamespace"
+        " where n.nspname = 'dispatch_meta' and c.relkind = 'r'"
+    )
+    assert owners == [("dispatch_owner", "dispatch_owner")]
+
+
 def test_status_reads_and_writes_nothing(empty_db: Database) -> None:
     assert schema.status(empty_db.dsn) == schema.Status((), CORE, ())
     assert empty_db.value("select to_regnamespace('dispatch_meta') is null")
@@ -141,15 +174,16 @@ def _migrate(dsn: str, go: multiprocessing.synchronize.Event) -> tuple[str, ...]
     return schema.migrate(dsn).applied
 
 
-def test_two_processes_migrate_at_once(empty_db: Database) -> None:
-    """One applies, the other waits for it and finds nothing to do."""
+def test_eight_processes_migrate_at_once(empty_db: Database) -> None:
+    """One applies, the others wait for it and find nothing to do."""
     context = multiprocessing.get_context("spawn")
-    with context.Manager() as manager, context.Pool(2) as pool:
+    with context.Manager() as manager, context.Pool(8) as pool:
         go = manager.Event()
-        jobs = [pool.apply_async(_migrate, (empty_db.dsn, go)) for _ in range(2)]
+        jobs = [pool.apply_async(_migrate, (empty_db.dsn, go)) for _ in range(8)]
         go.set()
-        assert sorted(job.get(timeout=120) for job in jobs) == [(), CORE]
+        assert sorted(job.get(timeout=120) for job in jobs) == [*[()] * 7, CORE]
     assert schema.status(empty_db.dsn).is_current
+    assert empty_db.value("select count(*) from dispatch_meta._yoyo_log") == 1
 
 
 def test_a_waiting_migrator_gives_up_and_names_the_holder(empty_db: Database) -> None:
@@ -220,6 +254,21 @@ def test_down_is_refused_while_something_leans_on_it(empty_db: Database, leaning
     with pytest.raises(psycopg.Error, match="outside the schema depends on it"):
         schema.rollback(empty_db.dsn)
     assert schema.status(empty_db.dsn).is_current
+
+
+class _Plain(PostgresqlPsycopgBackend):  # type: ignore[misc]
+    """yoyo's backend as it is, but for the way to connect."""
+
+    def connect(self, dburi: DatabaseURI) -> psycopg.Connection[Any]:
+        self.schema = schema.META_SCHEMA
+        return psycopg.connect(dburi.args["conninfo"], autocommit=True)
+
+    def close(self) -> None:
+        self.connection.close()
+
+    @contextmanager
+    def lock(self, timeout: float = 10) -> Iterator[None]:
+        yield
 
 
 @contextmanager
