@@ -140,6 +140,8 @@ lines as (
     left join pg_class as c on c.oid = o.conrelid
     left join pg_type as t on t.oid = o.contypid
     where o.connamespace = to_regnamespace(%(schema)s)
+        -- From 18 on a NOT NULL is one; the column says it already.
+        and o.contype <> 'n'
 
     union all
     select

@@ -88,10 +88,14 @@ def _statements(
     missing_schemas: list[str],
     closed_schemas: list[str],
 ) -> Iterator[str]:
-    if missing_roles and not may_make_roles:
-        for name in missing_roles:
+    wanted = [] if may_make_schemas else missing_schemas
+    made_by_dba = set() if may_make_roles else set(missing_roles)
+    if wanted and OWNER in missing_roles:
+        made_by_dba.add(OWNER)  # the schemas are given to it
+    for name in missing_roles:
+        if name in made_by_dba:
             yield f"create role {name} nologin;"
-    is_member = may_join = may_make_roles
+    is_member = may_join = OWNER not in made_by_dba
     if OWNER not in missing_roles:
         row = connection.execute(
             _MEMBER, {"set": "set" if has_options else "member"}
@@ -102,8 +106,7 @@ def _statements(
     if not is_member and not may_join:
         options = " with inherit true, set true" if has_options else ""
         yield f"grant {OWNER} to {login}{options};"
-    for name in missing_schemas:
-        if not may_make_schemas:
-            yield f"create schema {name} authorization {OWNER};"
+    for name in wanted:
+        yield f"create schema {name} authorization {OWNER};"
     for name in closed_schemas:
         yield f"alter schema {name} owner to {OWNER};"
