@@ -4,6 +4,7 @@
 -- compat: there is no older client.
 -- undo: 0001_core.rollback.sql, refused while the schema holds anything.
 set local lock_timeout = '2s';
+set local statement_timeout = '1min';
 
 -- Functions name tables and functions that a later file makes.
 set local check_function_bodies = off;

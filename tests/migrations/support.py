@@ -124,6 +124,7 @@ SECOND_HEADER = """\
 -- compat: clients of 0.1.0 keep working.  undo: 0002_nicknames.rollback.sql,
 -- which forgets the nicknames.
 set local lock_timeout = '300ms';
+set local statement_timeout = '1min';
 """
 
 THIRD = f"""\
@@ -133,6 +134,7 @@ THIRD = f"""\
 -- locks: SHARE UPDATE EXCLUSIVE on issue.  duration: minutes, grows with issue.
 -- compat: clients of 0.1.0 keep working.  undo: 0003_titles.rollback.sql
 set lock_timeout = '300ms';
+set statement_timeout = 0;
 
 -- written by pgdispatch dev freeze
 -- end of what pgdispatch dev freeze wrote
@@ -143,6 +145,7 @@ set lock_timeout = '300ms';
 THIRD_ROLLBACK = """\
 -- 0003_titles.rollback: issues are found by their title, undone
 set lock_timeout = '300ms';
+set statement_timeout = 0;
 
 drop index concurrently if exists dispatch.issue_title_idx;
 """
@@ -239,7 +242,9 @@ def make_history(folder: Path) -> History:
     second.write_text(f"{SECOND_HEADER}{NICKNAME}\n{block}", "utf-8")
     undo = history.migrations / "0002_nicknames.rollback.sql"
     undo.write_text(
-        undo.read_text("utf-8") + "\nalter table dispatch.workspace drop column nickname;\n",
+        undo.read_text("utf-8") + "\n-- The old clients do not know the column."
+        "\n-- squawk-ignore ban-drop-column"
+        "\nalter table dispatch.workspace drop column nickname;\n",
         "utf-8",
     )
     schema.freeze(folder=history.sql, migrations=history.migrations)

@@ -52,18 +52,23 @@ _HEADER = f"""\
 -- locks: none on tables.  duration: instant.
 -- compat: clients of {{version}} keep working.  undo: {{name}}.rollback.sql
 set local lock_timeout = '2s';
+set local statement_timeout = '1min';
 
 {_BEGIN}{_END}"""
 
 _ROLLBACK_HEADER = f"""\
 -- {{name}}.rollback: {{purpose}}, undone
 set local lock_timeout = '2s';
+set local statement_timeout = '1min';
 
 {_BEGIN}{_END}"""
 
 SUMS_HEADER = """\
 # The released migrations, which are fixed; pgdispatch dev release adds what a release brings.
 """
+
+#: Why what a client may have called is dropped nevertheless; a linter asks for a reason.
+_CONCERNED = "Which clients this concerns stands above, under compat."
 
 _UNCHECKED = """\
 -- Functions name tables and functions that a later file makes.
@@ -285,11 +290,11 @@ class _Changes:
         parts += [f"-- no more: {path}\n" for path in self.gone]
         parts += [_UNCHECKED] if self.copied else []
         for path in reversed(self.gone):
-            parts.append(_drop(path, self.base[path].text))
+            parts.append(_drop(path, self.base[path].text, _CONCERNED))
         for file in self.copied:
             old = self.base.get(file.path)
             if old is not None and _declared(old.text) != _declared(file.text):
-                parts.append(_drop(file.path, old.text))
+                parts.append(_drop(file.path, old.text, _CONCERNED))
             parts.append(_copy(file))
         return "".join(parts)
 
@@ -301,7 +306,7 @@ class _Changes:
             is_replaceable = old is not None and _declared(old.text) == _declared(file.text)
             # A view loses columns only by being made anew.
             if not is_replaceable or file.path.startswith(VIEWS):
-                parts.append(_drop(file.path, file.text))
+                parts.append(_drop(file.path, file.text, "Only its own clients know it."))
         restored = {file.path for file in self.copied} | set(self.gone)
         for path in sorted(restored):
             old = self.base.get(path)
@@ -316,11 +321,15 @@ def _declared(text: str | None) -> str | None:
     return found["head"] if found else None
 
 
-def _drop(path: str, text: str | None) -> str:
+def _drop(path: str, text: str | None, reason: str) -> str:
     """Write the DROP of what a file made; anything but functions and views is left to hands."""
     function, view = _FUNCTION.search(text or ""), _VIEW.search(text or "")
     if path.startswith(FUNCTIONS) and function:
-        return f"drop function {function['signature']};\n\n"
-    if path.startswith(VIEWS) and view:
-        return f"drop view {view['name']};\n\n"
-    return ""
+        kind, name = "function", function["signature"]
+    elif path.startswith(VIEWS) and view:
+        kind, name = "view", view["name"]
+    else:
+        return ""
+    if name.startswith("dispatch._"):
+        reason = "Private: no client calls it."
+    return f"-- {reason}\n-- squawk-ignore ban-drop-{kind}\ndrop {kind} {name};\n\n"

@@ -126,7 +126,8 @@ def _step(text: str, guard: str, record: str, is_transactional: bool) -> Iterato
     else:
         # No transaction may hold this text, so the record of it asks what came of it.
         yield f"begin;\n{guard}commit;\n{text}"
-        yield f"begin;\n{guard}{_validity(text)}{record}commit;\nreset lock_timeout;\n"
+        yield f"begin;\n{guard}{_validity(text)}{record}commit;\n"
+        yield "reset lock_timeout;\nreset statement_timeout;\n"
 
 
 def _validity(text: str) -> str:
