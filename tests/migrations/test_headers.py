@@ -7,9 +7,11 @@ import shutil
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from yoyo.migrations import read_sql_migration
 
 from pgdispatch import schema
+from pgdispatch.cli import main
 from tests.migrations.support import History, edit
 from tests.support.migrations import lint_migrations
 from tests.support.servers import REPOSITORY
@@ -106,6 +108,25 @@ def test_the_header_is_read_as_it_is_written(history: History) -> None:
     assert second.undo == "0002_nicknames.rollback.sql, which forgets the nicknames"
     assert (second.is_transactional, third.is_transactional) == (True, False)
     assert third.duration == "minutes, grows with issue"
+
+
+def test_the_runbook_has_a_line_for_each_migration() -> None:
+    text = (schema.migrations_dir() / "README.md").read_text("utf-8")
+    for each in schema.read_migrations():
+        (line,) = re.findall(rf"^\| `{each.name}` \| (.*)$", text, re.M)
+        assert f" {each.duration} " in line, line
+
+
+def test_the_runbook_names_commands_and_options_that_exist() -> None:
+    text = (schema.migrations_dir() / "README.md").read_text("utf-8")
+    named = re.findall(r"`?pgdispatch (migrate|dev)( [a-z]+)?((?: --[a-z-]+)*)", text)
+    assert len(named) > 10
+    for group, command, options in named:
+        words = [group, *command.split()]
+        found = CliRunner().invoke(main, [*words, "--help"])
+        assert found.exit_code == 0, words
+        for option in options.split():
+            assert option in found.stdout, (words, option)
 
 
 def bare(statement: str) -> str:
