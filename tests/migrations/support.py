@@ -15,6 +15,10 @@ from tests.support.servers import REPOSITORY, Database
 
 ROWS = Path(__file__).with_name("rows.sql")
 
+#: Our migrations, as they are applied to an empty database.
+NAMES = tuple(each.name for each in schema.read_migrations())
+NEWEST = NAMES[-1]
+
 Rows = dict[str, list[dict[str, Any]]]
 
 
@@ -97,7 +101,7 @@ $doc$Give a time that is less.
 Errors: none.$doc$;
 """
 
-NAMES = """\
+NAMES_VIEW = """\
 create or replace view dispatch.names as
 select
     w.id,
@@ -200,7 +204,7 @@ def make_project(root: Path) -> None:
     (functions / "_sooner.sql").write_text(
         SOONER.format(arguments="p_by interval", types="interval", factor="")
     )
-    (root / "sql" / "50_views" / "names.sql").write_text(NAMES.format(more=""))
+    (root / "sql" / "50_views" / "names.sql").write_text(NAMES_VIEW.format(more=""))
     schema.freeze(folder=root / "sql", migrations=root / "migrations")
 
 
@@ -221,7 +225,9 @@ def change_sql(root: Path) -> None:
         )
     )
     edit(functions / "key_limit.sql", "as $fn$\n", "as $fn$\n-- In bytes.\n")
-    (root / "sql" / "50_views" / "names.sql").write_text(NAMES.format(more=",\n    w.nickname"))
+    (root / "sql" / "50_views" / "names.sql").write_text(
+        NAMES_VIEW.format(more=",\n    w.nickname")
+    )
     table = root / "sql" / "20_tables" / "10_workspace.sql"
     table.write_text(table.read_text("utf-8") + NICKNAME, "utf-8")
 

@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from pgdispatch import schema
 from pgdispatch.cli import main
+from tests.migrations.support import NAMES, NEWEST
 from tests.support.servers import Database
 
 
@@ -20,19 +21,19 @@ def run(*arguments: str, **rest: Any) -> Result:
 def test_migrate_and_status_by_their_codes_and_words(empty_db: Database) -> None:
     behind = run("migrate", "status", "--dsn", empty_db.dsn)
     assert behind.exit_code == 3
-    assert behind.stdout == "at nothing, behind by 1: 0001_core\n"
+    assert behind.stdout == f"at nothing, behind by {len(NAMES)}: {', '.join(NAMES)}\n"
 
     first = run("migrate", "--dsn", empty_db.dsn)
     assert first.exit_code == 0
-    assert first.stdout == "from nothing to 0001_core: applied 0001_core\n"
+    assert first.stdout == f"from nothing to {NEWEST}: applied {', '.join(NAMES)}\n"
 
     again = run("migrate", "--dsn", empty_db.dsn)
     assert again.exit_code == 0
-    assert again.stdout == "from 0001_core to 0001_core: nothing to do\n"
+    assert again.stdout == f"from {NEWEST} to {NEWEST}: nothing to do\n"
 
     current = run("migrate", "status", "--dsn", empty_db.dsn)
     assert current.exit_code == 0
-    assert current.stdout == "at 0001_core, current\n"
+    assert current.stdout == f"at {NEWEST}, current\n"
 
 
 def test_the_same_as_json(empty_db: Database) -> None:
@@ -42,21 +43,21 @@ def test_the_same_as_json(empty_db: Database) -> None:
         "version": None,
         "current": False,
         "applied": [],
-        "pending": ["0001_core"],
+        "pending": list(NAMES),
         "unknown": [],
     }
     done = run("migrate", "--json", "--dsn", empty_db.dsn)
     assert json.loads(done.stdout) == {
         "from": None,
-        "to": "0001_core",
-        "applied": ["0001_core"],
+        "to": NEWEST,
+        "applied": list(NAMES),
     }
 
 
 def test_the_group_hands_its_options_down(empty_db: Database) -> None:
     found = run("migrate", "--json", "--dsn", empty_db.dsn, "status")
     assert found.exit_code == 3
-    assert json.loads(found.stdout)["pending"] == ["0001_core"]
+    assert json.loads(found.stdout)["pending"] == list(NAMES)
 
 
 def test_the_dsn_comes_from_the_environment_and_the_option_wins(empty_db: Database) -> None:
@@ -78,8 +79,9 @@ def test_a_dry_run_prints_the_sql_and_applies_nothing(empty_db: Database) -> Non
 def test_a_plan_says_what_each_migration_means(empty_db: Database) -> None:
     found = run("migrate", "--plan", "--dsn", empty_db.dsn)
     assert found.exit_code == 0
-    assert found.stdout.splitlines() == [
-        "from nothing to 0001_core, 1 migration",
+    counted = f"{len(NAMES)} migration{'s' if len(NAMES) > 1 else ''}"
+    assert found.stdout.splitlines()[:7] == [
+        f"from nothing to {NEWEST}, {counted}",
         "",
         "0001_core: the whole schema, frozen from sql/",
         "  locks     none on tables, all of them are new",
@@ -87,15 +89,15 @@ def test_a_plan_says_what_each_migration_means(empty_db: Database) -> None:
         "  compat    there is no older client",
         "  undo      0001_core.rollback.sql, refused while the schema holds anything",
     ]
-    (planned,) = json.loads(run("migrate", "--plan", "--json", "--dsn", empty_db.dsn).stdout)[
-        "pending"
-    ]
-    assert planned["name"] == "0001_core"
+    planned, *rest = json.loads(
+        run("migrate", "--plan", "--json", "--dsn", empty_db.dsn).stdout
+    )["pending"]
+    assert [planned["name"], *(each["name"] for each in rest)] == list(NAMES)
     assert planned["locks"] == "none on tables, all of them are new"
     assert run("migrate", "status", "--dsn", empty_db.dsn).exit_code == 3
     run("migrate", "--dsn", empty_db.dsn)
     again = run("migrate", "--plan", "--dsn", empty_db.dsn)
-    assert again.stdout == "at 0001_core, nothing to do\n"
+    assert again.stdout == f"at {NEWEST}, nothing to do\n"
 
 
 def test_check_names_what_has_drifted_and_ends_with_3(empty_db: Database) -> None:
@@ -103,7 +105,7 @@ def test_check_names_what_has_drifted_and_ends_with_3(empty_db: Database) -> Non
     run("migrate", "--dsn", empty_db.dsn)
     clean = run("migrate", "check", "--dsn", empty_db.dsn)
     assert clean.exit_code == 0
-    assert clean.stdout == "at 0001_core, current: no drift\n"
+    assert clean.stdout == f"at {NEWEST}, current: no drift\n"
 
     empty_db.execute("drop index dispatch.run_due_idx")
     empty_db.execute("create table dispatch.stray (id uuid)")
@@ -116,7 +118,7 @@ def test_check_names_what_has_drifted_and_ends_with_3(empty_db: Database) -> Non
         "different  table run",
         *[line for line in drifted.stdout.splitlines() if line.startswith("    grants: ")],
         "extra      table stray",
-        "at 0001_core, current: 4 objects not as the migrations made them",
+        f"at {NEWEST}, current: 4 objects not as the migrations made them",
     ]
     assert "dispatch_reader=SELECT" in drifted.stdout
     found = json.loads(run("migrate", "check", "--json", "--dsn", empty_db.dsn).stdout)
@@ -145,7 +147,7 @@ def test_down_asks_first(empty_db: Database) -> None:
     assert run("migrate", "status", "--dsn", empty_db.dsn).exit_code == 0
     done = run("migrate", "down", "--yes", "--dsn", empty_db.dsn)
     assert done.exit_code == 0
-    assert done.stdout == "from 0001_core to nothing\n"
+    assert done.stdout == f"from {NEWEST} to {NAMES[-2] if len(NAMES) > 1 else 'nothing'}\n"
 
 
 @pytest.mark.parametrize("dsn", ["host=/nowhere", "no dsn at all", "postgresql://[::1"])

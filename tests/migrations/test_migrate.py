@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import multiprocessing
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import timedelta
@@ -20,10 +21,8 @@ from yoyo.connections import DatabaseURI
 
 from pgdispatch import schema
 from pgdispatch.errors import SchemaMismatch
-from tests.migrations.support import catalog, differing
+from tests.migrations.support import NAMES, NEWEST, catalog, differing
 from tests.support.servers import Database
-
-CORE = ("0001_core",)
 
 
 @pytest.fixture
@@ -70,9 +69,9 @@ def test_the_catalog_listing_sees_a_change(db: Database, change: str) -> None:
 
 
 def test_migrating_says_from_and_to_and_repeats_without_effect(empty_db: Database) -> None:
-    assert schema.migrate(empty_db.dsn) == schema.Migrated(None, "0001_core", CORE)
+    assert schema.migrate(empty_db.dsn) == schema.Migrated(None, NEWEST, NAMES)
     before = catalog(empty_db), catalog(empty_db, schema.META_SCHEMA)
-    assert schema.migrate(empty_db.dsn) == schema.Migrated("0001_core", "0001_core", ())
+    assert schema.migrate(empty_db.dsn) == schema.Migrated(NEWEST, NEWEST, ())
     assert (catalog(empty_db), catalog(empty_db, schema.META_SCHEMA)) == before
 
 
@@ -89,7 +88,7 @@ def test_the_bookkeeping_has_its_own_schema(empty_db: Database) -> None:
     ]
     assert empty_db.execute(
         "select l.migration_id, l.operation from dispatch_meta._yoyo_log as l"
-    ) == [("0001_core", "apply")]
+    ) == [(name, "apply") for name in NAMES]
 
 
 def test_the_bookkeeping_is_what_yoyo_makes_itself(empty_db: Database) -> None:
@@ -104,9 +103,9 @@ def test_the_bookkeeping_is_what_yoyo_makes_itself(empty_db: Database) -> None:
         shown = (
             "select m.migration_hash, m.migration_id from dispatch_meta._yoyo_migration as m"
         )
-        assert empty_db.execute(shown) == [
-            (hashlib.sha256(b"0001_core").hexdigest(), "0001_core")
-        ]
+        assert sorted(empty_db.execute(shown)) == sorted(
+            (hashlib.sha256(name.encode()).hexdigest(), name) for name in NAMES
+        )
         tables = [
             [
                 line.split(" | grants ")[0].replace("dispatch_owner", "postgres")
@@ -131,11 +130,11 @@ def test_any_member_of_the_owner_may_go_on(empty_db: Database) -> None:
 
 
 def test_status_reads_and_writes_nothing(empty_db: Database) -> None:
-    assert schema.status(empty_db.dsn) == schema.Status((), CORE, ())
+    assert schema.status(empty_db.dsn) == schema.Status((), NAMES, ())
     assert empty_db.value("select to_regnamespace('dispatch_meta') is null")
     schema.migrate(empty_db.dsn)
     found = schema.status(empty_db.dsn)
-    assert found == schema.Status(CORE, (), ())
+    assert found == schema.Status(NAMES, (), ())
     assert found.is_current
 
 
@@ -181,9 +180,9 @@ def test_eight_processes_migrate_at_once(empty_db: Database) -> None:
         go = manager.Event()
         jobs = [pool.apply_async(_migrate, (empty_db.dsn, go)) for _ in range(8)]
         go.set()
-        assert sorted(job.get(timeout=120) for job in jobs) == [*[()] * 7, CORE]
+        assert sorted(job.get(timeout=120) for job in jobs) == [*[()] * 7, NAMES]
     assert schema.status(empty_db.dsn).is_current
-    assert empty_db.value("select count(*) from dispatch_meta._yoyo_log") == 1
+    assert empty_db.value("select count(*) from dispatch_meta._yoyo_log") == len(NAMES)
 
 
 def test_a_waiting_migrator_gives_up_and_names_the_holder(empty_db: Database) -> None:
@@ -192,14 +191,14 @@ def test_a_waiting_migrator_gives_up_and_names_the_holder(empty_db: Database) ->
         pid = holder.info.backend_pid
         with pytest.raises(schema.MigrationError, match=f"server process {pid}"):
             schema.migrate(empty_db.dsn, wait=timedelta(0))
-    assert schema.migrate(empty_db.dsn, wait=timedelta(0)).applied == CORE
+    assert schema.migrate(empty_db.dsn, wait=timedelta(0)).applied == NAMES
 
 
 def test_the_lock_of_a_migrator_that_died_binds_nobody(empty_db: Database) -> None:
     holder = empty_db.connect(autocommit=False)
     holder.execute("select pg_advisory_xact_lock(%s)", [schema.LOCK_KEY])
     empty_db.execute("select pg_terminate_backend(%s, 10000)", [holder.info.backend_pid])
-    assert schema.migrate(empty_db.dsn, wait=timedelta(0)).applied == CORE
+    assert schema.migrate(empty_db.dsn, wait=timedelta(0)).applied == NAMES
     holder.close()
 
 
@@ -223,19 +222,28 @@ def test_a_folder_with_brackets_is_read(empty_db: Database, tmp_path: Path) -> N
 def test_up_down_up(empty_db: Database) -> None:
     schema.migrate(empty_db.dsn)
     before = catalog(empty_db)
-    assert schema.rollback(empty_db.dsn) == schema.Migrated("0001_core", None, CORE)
+    for name, older in zip(reversed(NAMES), [*reversed(NAMES[:-1]), None], strict=True):
+        assert schema.rollback(empty_db.dsn) == schema.Migrated(name, older, (name,))
     assert empty_db.value("select to_regnamespace('dispatch') is null")
     schema.migrate(empty_db.dsn)
     assert catalog(empty_db) == before
 
 
-def test_down_is_refused_while_there_is_data(empty_db: Database) -> None:
-    schema.migrate(empty_db.dsn)
+@pytest.fixture
+def first(tmp_path: Path) -> Path:
+    """Our first migration alone."""
+    for name in (f"{NAMES[0]}.sql", f"{NAMES[0]}.rollback.sql"):
+        shutil.copy(schema.migrations_dir() / name, tmp_path)
+    return tmp_path
+
+
+def test_down_is_refused_while_there_is_data(empty_db: Database, first: Path) -> None:
+    schema.migrate(empty_db.dsn, migrations=first)
     empty_db.execute("select dispatch.put_workspace(gen_random_uuid(), 'kept')")
     with pytest.raises(psycopg.Error, match="still holds workspaces") as caught:
-        schema.rollback(empty_db.dsn)
+        schema.rollback(empty_db.dsn, migrations=first)
     assert caught.value.sqlstate == "PD409"
-    assert schema.status(empty_db.dsn).is_current
+    assert schema.status(empty_db.dsn, migrations=first).is_current
     assert empty_db.value("select count(*) from dispatch.workspace") == 1
 
 
@@ -248,12 +256,14 @@ def test_down_is_refused_while_there_is_data(empty_db: Database) -> None:
         "create table public.log (at timestamptz default dispatch.clock())",
     ],
 )
-def test_down_is_refused_while_something_leans_on_it(empty_db: Database, leaning: str) -> None:
-    schema.migrate(empty_db.dsn)
+def test_down_is_refused_while_something_leans_on_it(
+    empty_db: Database, first: Path, leaning: str
+) -> None:
+    schema.migrate(empty_db.dsn, migrations=first)
     empty_db.execute(leaning)
     with pytest.raises(psycopg.Error, match="outside the schema depends on it"):
-        schema.rollback(empty_db.dsn)
-    assert schema.status(empty_db.dsn).is_current
+        schema.rollback(empty_db.dsn, migrations=first)
+    assert schema.status(empty_db.dsn, migrations=first).is_current
 
 
 class _Plain(PostgresqlPsycopgBackend):  # type: ignore[misc]
@@ -306,7 +316,7 @@ def test_a_migrator_need_not_be_a_superuser(empty_db: Database) -> None:
                 )
             )
             dsn = psycopg.conninfo.make_conninfo(empty_db.dsn, user=name, password="m")
-            assert schema.migrate(dsn).applied == CORE
+            assert schema.migrate(dsn).applied == NAMES
             assert differing(catalog(empty_db), catalog(made)) == []
         finally:
             empty_db.execute(f"drop owned by {name} cascade")
@@ -346,5 +356,5 @@ def test_any_form_of_libpq_connects(
                 else f"@/{empty_db.name}?host={quoted(host)}&port={port}"
             )
             dsn = f"postgresql://{login}{place}"
-        assert schema.migrate(dsn).applied == CORE
+        assert schema.migrate(dsn).applied == NAMES
         assert schema.status(dsn).is_current

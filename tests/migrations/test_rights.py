@@ -17,7 +17,7 @@ from psycopg.conninfo import make_conninfo
 from pgdispatch import schema
 from pgdispatch.cli import main
 from pgdispatch.embedded import EmbeddedServer
-from tests.migrations.support import catalog, differing, load_rows
+from tests.migrations.support import NAMES, NEWEST, catalog, differing, load_rows
 from tests.support.servers import Database
 
 ROLES = ("dispatch_owner", *schema.ROLES)
@@ -71,7 +71,7 @@ def test_a_dba_runs_the_statements_and_the_install_goes_through(bare: Database) 
         assert bare.value("select count(*) from pg_roles where rolname ~ '^dispatch_[^a]'") == 0
 
         run(bare, caught.value.statements)
-        assert schema.migrate(dsn).applied == ("0001_core",)
+        assert schema.migrate(dsn).applied == NAMES
         assert schema.status(dsn).is_current
         assert schema.migrate(dsn).applied == ()
         load_rows(bare)
@@ -121,7 +121,7 @@ def test_only_what_is_missing_is_asked_for(
         assert {key for key, text in words.items() if text in asked} == set(left.split())
         if missing is not None:
             run(bare, missing.statements)
-        assert schema.migrate(dsn).applied == ("0001_core",)
+        assert schema.migrate(dsn).applied == NAMES
 
 
 def test_a_schema_of_somebody_else_is_handed_over(bare: Database) -> None:
@@ -135,14 +135,14 @@ def test_a_schema_of_somebody_else_is_handed_over(bare: Database) -> None:
             "alter schema dispatch owner to dispatch_owner;",
         )
         run(bare, caught.value.statements)
-        assert schema.migrate(dsn).applied == ("0001_core",)
+        assert schema.migrate(dsn).applied == NAMES
 
 
 def test_a_database_that_is_current_asks_for_nothing(bare: Database) -> None:
     """A program that migrates when it starts needs no right to do so while nothing is due."""
     schema.migrate(bare.dsn)
     with login(bare, "in role dispatch_reader") as (_, dsn):
-        assert schema.migrate(dsn) == schema.Migrated("0001_core", "0001_core", ())
+        assert schema.migrate(dsn) == schema.Migrated(NEWEST, NEWEST, ())
     with login(bare) as (_, dsn), pytest.raises(schema.MissingRights):
         schema.migrate(dsn)
 

@@ -166,7 +166,7 @@ def freeze(
     if name is None:
         if not changes.is_empty:
             raise MigrationError(
-                f"{', '.join(changes.paths)} changed since the release: "
+                f"{', '.join(unfrozen(folder, target))} changed since the release: "
                 "begin a migration, pgdispatch dev freeze NAME"
             )
         return Frozen(None, (), (), ())
@@ -276,11 +276,6 @@ class _Changes:
     def is_empty(self) -> bool:
         """True when sql/ is what the migrations made last."""
         return not (self.copied or self.by_hand or self.gone)
-
-    @property
-    def paths(self) -> list[str]:
-        """Name what changed."""
-        return sorted([*(file.path for file in (*self.copied, *self.by_hand)), *self.gone])
 
     def forward(self) -> str:
         """Write what the migration does to get from the base to the files."""
