@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -9,8 +10,10 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner, Result
 
 from pgdispatch import schema
+from pgdispatch.cli import main
 from tests.migrations.support import History, change_sql, edit, make_project
 
 SECOND = "0002_nicknames"
@@ -188,6 +191,35 @@ def test_a_release_fixes_what_is_new_and_writes_its_name(project: Path) -> None:
     assert "## 0.2.0 - 2030-02-01\n\n- Nicknames.\n\n## 0.1.0 - 2030-01-15\n" in log
     with pytest.raises(schema.MigrationError, match="released before"):
         schema.release("0.2.0", date(2030, 2, 1), root=add_unreleased(project))
+
+
+def test_the_commands_say_what_was_done(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("_freezing", "_releasing", "_files"):
+        name = f"pgdispatch.schema.{module}.migrations_dir"
+        monkeypatch.setattr(name, lambda: project / "migrations")
+    monkeypatch.setattr("pgdispatch.schema._files.sql_dir", lambda: project / "sql")
+
+    def dev(*arguments: str) -> Result:
+        return CliRunner().invoke(main, ["dev", *arguments])
+
+    frozen = dev("freeze")
+    assert frozen.exit_code == 0
+    assert frozen.stdout.splitlines() == [
+        f"{project}/migrations/0003_titles.sql: 0 files of sql/",
+        "by hand, above or below what was written: sql/20_tables/30_issue.sql",
+    ]
+    refused = dev("release", "0.2.0")
+    assert refused.exit_code == 1
+    assert refused.stderr.startswith("pgdispatch: CHANGELOG.md has no part")
+    add_unreleased(project)
+    made = dev("release", "0.2.0", "--date", "2030-02-01")
+    assert made.exit_code == 0
+    assert made.stdout.splitlines() == [
+        "0.2.0, 2030-02-01: fixed 0002_nicknames, 0003_titles",
+        "look at the diff, then: git commit --all && git tag v0.2.0",
+    ]
+    assert dev("freeze").stdout == "nothing to freeze\n"
+    assert json.loads(dev("freeze", "--json").stdout)["migration"] is None
 
 
 def test_a_release_without_a_migration_is_one_too(released: Path) -> None:
