@@ -45,7 +45,10 @@ lint: dev-venv apt
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check --quiet . || { $(BIN)/ruff format --check .; exit 1; }
 	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo --no-cache
 	@$(BIN)/python -m tests.support.lint
+	@$(BIN)/python -m tests.support.migrations
+	@$(BIN)/sqlfluff lint --disable-progress-bar --processes $(WORKERS) sql pgtap
 
 format: dev-venv
 	@$(BIN)/ruff check --fix .

@@ -1,14 +1,24 @@
 -- 0001_core: the whole schema, frozen from sql/
 -- depends:
--- locks: none on tables, all of them are new.  duration: under a second.
--- compat: there is no older client.  undo: 0001_core.rollback.sql
+-- locks: none on tables, all of them are new.  duration: instant, under a second for all of it.
+-- compat: there is no older client.
+-- undo: 0001_core.rollback.sql, refused while the schema holds anything.
 set local lock_timeout = '2s';
+set local statement_timeout = '1min';
 
 -- Functions name tables and functions that a later file makes.
 set local check_function_bodies = off;
 
 -- begin sql/00_schema/dispatch.sql
-create schema if not exists dispatch;
+-- CREATE SCHEMA IF NOT EXISTS asks for the right to create one even where it exists, which a
+-- migrator lacks whose administrator has made the schema for it.
+do $do$
+begin
+    if to_regnamespace('dispatch') is null then
+        create schema dispatch;
+    end if;
+end;
+$do$;
 
 comment on schema dispatch is
 $doc$Decide which writes start an agent run, keep the queue of runs, and say why nothing ran.

@@ -1,4 +1,4 @@
-begin isolation level repeatable read;
+begin isolation level repeatable read;  -- noqa: PRS
 select plan(6);
 
 select dispatch_test.set_clock('2030-01-15 12:00:00+00');

@@ -7,7 +7,9 @@ select is(dispatch.coalesce_window(), interval '5 seconds', 'equal wakes merge')
 select is(dispatch.duplicate_window(), interval '24 hours', 'a key is a recent duplicate');
 select is(dispatch.runtime_freshness(), interval '150 seconds', 'a runtime is fresh');
 select is(dispatch.prepare_lease(), interval '45 seconds', 'a claim is leased');
-select is(dispatch.claim_recovery_window(), interval '90 seconds', 'a claim is handed out again');
+select is(
+    dispatch.claim_recovery_window(), interval '90 seconds', 'a claim is handed out again'
+);
 select is(dispatch.dispatch_timeout(), interval '300 seconds', 'a dispatched run is swept');
 select is(dispatch.running_timeout(), interval '9000 seconds', 'a running run is swept');
 select is(dispatch.queued_ttl(), interval '7200 seconds', 'a queued run is swept');

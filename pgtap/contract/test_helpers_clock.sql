@@ -11,7 +11,9 @@ select is(
     '2030-01-15 12:00:00+00'::timestamptz,
     'pinning answers with the instant'
 );
-select is(dispatch.clock(), '2030-01-15 12:00:00+00'::timestamptz, 'a pinned clock stands still');
+select is(
+    dispatch.clock(), '2030-01-15 12:00:00+00'::timestamptz, 'a pinned clock stands still'
+);
 
 select dispatch_test.advance_clock(interval '5 seconds');
 select is(dispatch.clock(), '2030-01-15 12:00:05+00'::timestamptz, 'it moves when told to');

@@ -4,8 +4,8 @@ select plan(3);
 select enum_has_labels(
     'dispatch', 'outcome',
     array[
-        'queued', 'coalesced', 'deferred', 'deduplicated', 'absorbed', 'rate_limited', 'blocked',
-        'none'
+        'queued', 'coalesced', 'deferred', 'deduplicated', 'absorbed', 'rate_limited',
+        'blocked', 'none'
     ],
     'the outcomes are a closed set in this order'
 );
@@ -22,8 +22,8 @@ select enum_has_labels(
 select enum_has_labels(
     'dispatch', 'reason_code',
     array[
-        'queued', 'coalesced', 'deferred', 'duplicate_recent', 'duplicate_key', 'already_active',
-        'allowance_exhausted', 'invocation_not_allowed', 'target_unavailable',
+        'queued', 'coalesced', 'deferred', 'duplicate_recent', 'duplicate_key',
+        'already_active', 'allowance_exhausted', 'invocation_not_allowed', 'target_unavailable',
         'agent_runtime_required', 'runtime_offline', 'runtime_unusable', 'attribution_blocked',
         'paused', 'pause_unreadable', 'agent_not_runnable', 'self_trigger_suppressed',
         'internal_error', 'not_triggered'

@@ -145,7 +145,7 @@ from (
         )
 ) as t (call, error, what);
 
-savepoint whole;
+savepoint whole;  -- noqa: PRS
 select is(
     dispatch.delete_workspace(pg_temp.id(1), 'user', pg_temp.id(102)), 3,
     'an admin may; the answer counts the unfinished runs'

@@ -107,7 +107,11 @@ select dispatch.update_issue(
 select is(
     (
         select concat_ws(
-            ' ', (select r.status from dispatch.run as r where r.id = (e.detail ->> 'run_id')::uuid)
+            ' ', (
+                select r.status
+                from dispatch.run as r
+                where r.id = (e.detail ->> 'run_id')::uuid
+            )
         )
         from dispatch.explain_issue(dispatch_test.id(1), dispatch_test.id(100)) as e
         where e.step = 'queue'

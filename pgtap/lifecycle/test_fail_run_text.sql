@@ -56,7 +56,7 @@ $fn$;
 create temp table made on commit drop as
 select
     pg_temp.fail(1) as plain,
-    pg_temp.fail(2, repeat('e', 65536)) as full,
+    pg_temp.fail(2, repeat('e', 65536)) as full,  -- noqa: PRS
     pg_temp.fail(3, repeat('e', 65537)) as long,
     pg_temp.fail(4, 'x' || repeat('é', 5000000)) as wide,
     pg_temp.fail(5, p_session => 'new') as session,

@@ -22,7 +22,8 @@ select jsonb_build_object(
 );
 $fn$;
 
--- What a write of each source asks, one cell an assertion. Issue 100 and the run there are 31's.
+-- What a write of each source asks, one cell an assertion. Issue 100 and the run there are
+-- 31's.
 select dispatch.create_issue(
     dispatch_test.id(1), 'Asked', 'user', dispatch_test.id(11),
     p_assignee_type => 'agent', p_assignee_id => dispatch_test.id(31),

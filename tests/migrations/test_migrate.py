@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
 import multiprocessing
 import os
+import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
+from yoyo.backends.core.postgresql import PostgresqlPsycopgBackend
+from yoyo.connections import DatabaseURI
 
 from pgdispatch import schema
 from pgdispatch.errors import SchemaMismatch
+from tests.migrations.support import NAMES, NEWEST, catalog, differing
 from tests.support.servers import Database
-
-CORE = ("0001_core",)
-
-
-def catalog(database: Database, name: str = schema.SCHEMA) -> list[str]:
-    with database.connect() as connection:
-        return schema.catalog(connection, name)
-
-
-def differing(one: list[str], other: list[str]) -> list[str]:
-    """Name the objects in which two listings differ; all of their text would be unreadable."""
-    return sorted({line.split(" | ")[0] for line in set(one).symmetric_difference(other)})
 
 
 @pytest.fixture
@@ -75,9 +69,9 @@ def test_the_catalog_listing_sees_a_change(db: Database, change: str) -> None:
 
 
 def test_migrating_says_from_and_to_and_repeats_without_effect(empty_db: Database) -> None:
-    assert schema.migrate(empty_db.dsn) == schema.Migrated(None, "0001_core", CORE)
+    assert schema.migrate(empty_db.dsn) == schema.Migrated(None, NEWEST, NAMES)
     before = catalog(empty_db), catalog(empty_db, schema.META_SCHEMA)
-    assert schema.migrate(empty_db.dsn) == schema.Migrated("0001_core", "0001_core", ())
+    assert schema.migrate(empty_db.dsn) == schema.Migrated(NEWEST, NEWEST, ())
     assert (catalog(empty_db), catalog(empty_db, schema.META_SCHEMA)) == before
 
 
@@ -94,15 +88,53 @@ def test_the_bookkeeping_has_its_own_schema(empty_db: Database) -> None:
     ]
     assert empty_db.execute(
         "select l.migration_id, l.operation from dispatch_meta._yoyo_log as l"
-    ) == [("0001_core", "apply")]
+    ) == [(name, "apply") for name in NAMES]
+
+
+def test_the_bookkeeping_is_what_yoyo_makes_itself(empty_db: Database) -> None:
+    """So that yoyo finds nothing to upgrade, and its own commands work beside ours."""
+    uri = DatabaseURI("postgresql+psycopg", None, None, None, None, "", {})
+    with empty_db.server.database(empty=True) as other:
+        other.execute("create schema dispatch_meta")
+        migrations, log = "_yoyo_migration", "_yoyo_log"
+        with closing(_Plain(uri._replace(args={"conninfo": other.dsn}), migrations)) as backend:
+            backend.ensure_internal_schema_updated()
+        schema.migrate(empty_db.dsn)
+        shown = (
+            "select m.migration_hash, m.migration_id from dispatch_meta._yoyo_migration as m"
+        )
+        assert sorted(empty_db.execute(shown)) == sorted(
+            (hashlib.sha256(name.encode()).hexdigest(), name) for name in NAMES
+        )
+        tables = [
+            [
+                line.split(" | grants ")[0].replace("dispatch_owner", "postgres")
+                for line in catalog(database, schema.META_SCHEMA)
+                if not line.startswith("schema ")
+            ]
+            for database in (other, empty_db)
+        ]
+        assert any(log in line for line in tables[0])
+        assert tables[0] == tables[1]
+
+
+def test_any_member_of_the_owner_may_go_on(empty_db: Database) -> None:
+    """Not only who migrated first: the bookkeeping belongs to the owner as well."""
+    schema.migrate(empty_db.dsn)
+    owners = empty_db.execute(
+        "select distinct c.relowner::regrole::text, n.nspowner::regrole::text"
+        " from pg_class as c join pg_namespace as n on n.oid = c.relnamespace"
+        " where n.nspname = 'dispatch_meta' and c.relkind = 'r'"
+    )
+    assert owners == [("dispatch_owner", "dispatch_owner")]
 
 
 def test_status_reads_and_writes_nothing(empty_db: Database) -> None:
-    assert schema.status(empty_db.dsn) == schema.Status((), CORE, ())
+    assert schema.status(empty_db.dsn) == schema.Status((), NAMES, ())
     assert empty_db.value("select to_regnamespace('dispatch_meta') is null")
     schema.migrate(empty_db.dsn)
     found = schema.status(empty_db.dsn)
-    assert found == schema.Status(CORE, (), ())
+    assert found == schema.Status(NAMES, (), ())
     assert found.is_current
 
 
@@ -141,15 +173,16 @@ def _migrate(dsn: str, go: multiprocessing.synchronize.Event) -> tuple[str, ...]
     return schema.migrate(dsn).applied
 
 
-def test_two_processes_migrate_at_once(empty_db: Database) -> None:
-    """One applies, the other waits for it and finds nothing to do."""
+def test_eight_processes_migrate_at_once(empty_db: Database) -> None:
+    """One applies, the others wait for it and find nothing to do."""
     context = multiprocessing.get_context("spawn")
-    with context.Manager() as manager, context.Pool(2) as pool:
+    with context.Manager() as manager, context.Pool(8) as pool:
         go = manager.Event()
-        jobs = [pool.apply_async(_migrate, (empty_db.dsn, go)) for _ in range(2)]
+        jobs = [pool.apply_async(_migrate, (empty_db.dsn, go)) for _ in range(8)]
         go.set()
-        assert sorted(job.get(timeout=120) for job in jobs) == [(), CORE]
+        assert sorted(job.get(timeout=120) for job in jobs) == [*[()] * 7, NAMES]
     assert schema.status(empty_db.dsn).is_current
+    assert empty_db.value("select count(*) from dispatch_meta._yoyo_log") == len(NAMES)
 
 
 def test_a_waiting_migrator_gives_up_and_names_the_holder(empty_db: Database) -> None:
@@ -158,14 +191,14 @@ def test_a_waiting_migrator_gives_up_and_names_the_holder(empty_db: Database) ->
         pid = holder.info.backend_pid
         with pytest.raises(schema.MigrationError, match=f"server process {pid}"):
             schema.migrate(empty_db.dsn, wait=timedelta(0))
-    assert schema.migrate(empty_db.dsn, wait=timedelta(0)).applied == CORE
+    assert schema.migrate(empty_db.dsn, wait=timedelta(0)).applied == NAMES
 
 
 def test_the_lock_of_a_migrator_that_died_binds_nobody(empty_db: Database) -> None:
     holder = empty_db.connect(autocommit=False)
     holder.execute("select pg_advisory_xact_lock(%s)", [schema.LOCK_KEY])
     empty_db.execute("select pg_terminate_backend(%s, 10000)", [holder.info.backend_pid])
-    assert schema.migrate(empty_db.dsn, wait=timedelta(0)).applied == CORE
+    assert schema.migrate(empty_db.dsn, wait=timedelta(0)).applied == NAMES
     holder.close()
 
 
@@ -189,19 +222,28 @@ def test_a_folder_with_brackets_is_read(empty_db: Database, tmp_path: Path) -> N
 def test_up_down_up(empty_db: Database) -> None:
     schema.migrate(empty_db.dsn)
     before = catalog(empty_db)
-    assert schema.rollback(empty_db.dsn) == schema.Migrated("0001_core", None, CORE)
+    for name, older in zip(reversed(NAMES), [*reversed(NAMES[:-1]), None], strict=True):
+        assert schema.rollback(empty_db.dsn) == schema.Migrated(name, older, (name,))
     assert empty_db.value("select to_regnamespace('dispatch') is null")
     schema.migrate(empty_db.dsn)
     assert catalog(empty_db) == before
 
 
-def test_down_is_refused_while_there_is_data(empty_db: Database) -> None:
-    schema.migrate(empty_db.dsn)
+@pytest.fixture
+def first(tmp_path: Path) -> Path:
+    """Our first migration alone."""
+    for name in (f"{NAMES[0]}.sql", f"{NAMES[0]}.rollback.sql"):
+        shutil.copy(schema.migrations_dir() / name, tmp_path)
+    return tmp_path
+
+
+def test_down_is_refused_while_there_is_data(empty_db: Database, first: Path) -> None:
+    schema.migrate(empty_db.dsn, migrations=first)
     empty_db.execute("select dispatch.put_workspace(gen_random_uuid(), 'kept')")
     with pytest.raises(psycopg.Error, match="still holds workspaces") as caught:
-        schema.rollback(empty_db.dsn)
+        schema.rollback(empty_db.dsn, migrations=first)
     assert caught.value.sqlstate == "PD409"
-    assert schema.status(empty_db.dsn).is_current
+    assert schema.status(empty_db.dsn, migrations=first).is_current
     assert empty_db.value("select count(*) from dispatch.workspace") == 1
 
 
@@ -214,12 +256,29 @@ def test_down_is_refused_while_there_is_data(empty_db: Database) -> None:
         "create table public.log (at timestamptz default dispatch.clock())",
     ],
 )
-def test_down_is_refused_while_something_leans_on_it(empty_db: Database, leaning: str) -> None:
-    schema.migrate(empty_db.dsn)
+def test_down_is_refused_while_something_leans_on_it(
+    empty_db: Database, first: Path, leaning: str
+) -> None:
+    schema.migrate(empty_db.dsn, migrations=first)
     empty_db.execute(leaning)
     with pytest.raises(psycopg.Error, match="outside the schema depends on it"):
-        schema.rollback(empty_db.dsn)
-    assert schema.status(empty_db.dsn).is_current
+        schema.rollback(empty_db.dsn, migrations=first)
+    assert schema.status(empty_db.dsn, migrations=first).is_current
+
+
+class _Plain(PostgresqlPsycopgBackend):  # type: ignore[misc]
+    """yoyo's backend as it is, but for the way to connect."""
+
+    def connect(self, dburi: DatabaseURI) -> psycopg.Connection[Any]:
+        self.schema = schema.META_SCHEMA
+        return psycopg.connect(dburi.args["conninfo"], autocommit=True)
+
+    def close(self) -> None:
+        self.connection.close()
+
+    @contextmanager
+    def lock(self, timeout: float = 10) -> Iterator[None]:
+        yield
 
 
 @contextmanager
@@ -257,7 +316,7 @@ def test_a_migrator_need_not_be_a_superuser(empty_db: Database) -> None:
                 )
             )
             dsn = psycopg.conninfo.make_conninfo(empty_db.dsn, user=name, password="m")
-            assert schema.migrate(dsn).applied == CORE
+            assert schema.migrate(dsn).applied == NAMES
             assert differing(catalog(empty_db), catalog(made)) == []
         finally:
             empty_db.execute(f"drop owned by {name} cascade")
@@ -297,5 +356,5 @@ def test_any_form_of_libpq_connects(
                 else f"@/{empty_db.name}?host={quoted(host)}&port={port}"
             )
             dsn = f"postgresql://{login}{place}"
-        assert schema.migrate(dsn).applied == CORE
+        assert schema.migrate(dsn).applied == NAMES
         assert schema.status(dsn).is_current

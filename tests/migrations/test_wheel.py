@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -11,7 +12,13 @@ from pathlib import Path
 import pytest
 
 from pgdispatch import schema
+from tests.migrations.support import NAMES
 from tests.support.servers import REPOSITORY, Database
+
+#: What pip says when it reaches no index.
+OFFLINE = re.compile(
+    r"No matching distribution|NewConnectionError|ConnectionError|Temporary fail"
+)
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +70,63 @@ def test_an_unpacked_wheel_migrates_without_the_repository(
         text=True,
     )
     assert done.stdout.splitlines() == [
-        "0001_core",
+        " ".join(NAMES),
         "an installed package is not frozen anew: work in a checkout",
     ]
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A venv that holds the wheel and what it requires, and nothing else."""
+    venv = tmp_path_factory.mktemp("venv") / "venv"
+    subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True, capture_output=True)
+    python = venv / "bin" / "python"
+    done = subprocess.run(
+        [python, "-m", "pip", "install", "--quiet", f"{wheel}[binary]"],
+        capture_output=True,
+        check=False,
+        text=True,
+        cwd=wheel.parent,
+    )
+    if done.returncode != 0 and OFFLINE.search(done.stderr):
+        pytest.skip("no package index is in reach, from which to install what it requires")
+    assert done.returncode == 0, done.stderr
+    return venv / "bin"
+
+
+def run(program: Path, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a program with nothing of this process's Python about it."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    return subprocess.run(
+        [program, *arguments], cwd=cwd, env=kept, capture_output=True, check=False, text=True
+    )
+
+
+def test_an_empty_venv_migrates_an_empty_database(
+    installed: Path, empty_db: Database, tmp_path: Path
+) -> None:
+    command = installed / "pgdispatch"
+
+    def pgdispatch(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return run(command, "migrate", *arguments, "--dsn", empty_db.dsn, cwd=tmp_path)
+
+    assert pgdispatch("status").returncode == 3
+    planned = pgdispatch("--plan")
+    assert planned.returncode == 0, planned.stderr
+    done = pgdispatch()
+    assert done.returncode == 0, done.stderr
+    newest = schema.read_migrations()[-1].name
+    assert done.stdout.startswith(f"from nothing to {newest}: ")
+    assert pgdispatch("status").returncode == 0
+    checked = pgdispatch("check")
+    assert (checked.returncode, checked.stdout) == (0, f"at {newest}, current: no drift\n")
+    script = run(command, "migrate", "sql", cwd=tmp_path)
+    assert script.stdout == schema.script()
+    place = run(
+        installed / "python",
+        "-c",
+        "from pgdispatch import schema; print(schema.sql_dir())",
+        cwd=tmp_path,
+    )
+    assert place.stdout.strip().startswith(str(installed.parent))
+    assert schema.find_drift(empty_db.dsn).differences == ()

@@ -165,8 +165,8 @@ class Server:
     def _make_template(self) -> str:
         """Build the template the way a database is built for real: by migrating.
 
-        The migration is frozen on the spot, so that what is tested is sql/ as it stands; that
-        the checked-in migration equals it is a test of its own.
+        What is not frozen yet is frozen on the spot, so that what is tested is sql/ as it
+        stands; that the checked-in migrations equal it is a test of its own.
         """
         if self._template is not None:
             return self._template
@@ -180,7 +180,7 @@ class Server:
             )
             try:
                 self.has_pgtap = self._install_pgtap(name)
-                schema.freeze(migrations=Path(folder))
+                freeze_copy(Path(folder))
                 schema.migrate(self.dsn(name), migrations=Path(folder))
                 with psycopg.connect(self.dsn(name), autocommit=True) as inside:
                     inside.execute(PGTAP_HELPERS.read_bytes())
@@ -209,6 +209,17 @@ class Server:
                 connection.execute("set client_min_messages = warning")
                 connection.execute(script.read_bytes())
             return bool(scripts)
+
+
+def freeze_copy(folder: Path) -> None:
+    """Copy the migrations into a folder, and freeze there what sql/ has beyond them."""
+    for path in schema.migrations_dir().iterdir():
+        if path.suffix != ".md":
+            shutil.copy(path, folder)
+    released, names = schema.released_migrations(folder), schema.read_migrations(folder)
+    is_open = not released or names[-1].name not in released
+    if is_open or schema.unfrozen(migrations=folder):
+        schema.freeze(None if is_open else "working_copy", migrations=folder)
 
 
 class Servers:

@@ -75,7 +75,8 @@ def reported(*kinds: type[Exception]) -> Callable[[CommandT], CommandT]:
             try:
                 return command(*arguments, as_json=as_json, **rest)
             except expected as error:
-                fail(as_json, " ".join(str(error).split()))
+                said = [str(error), *getattr(error, "__notes__", ())]
+                fail(as_json, " ".join(" ".join(said).split()))
 
         return wrapped  # type: ignore[return-value]
 
