@@ -10,7 +10,8 @@ cross join lateral regexp_matches(p.prosrc, $$'([a-z_]+)'$$, 'g') as m (parts)
 where p.pronamespace = 'dispatch'::regnamespace
     and p.proname in (
         '_agent_verdict', '_pause_verdict', '_duplicate_decision', '_absorb_wake',
-        '_settle_wake', '_insert_decision', '_take_back', '_gate_wakes', '_admit_wakes', '_allowance_verdict'
+        '_settle_wake', '_insert_decision', '_take_back', '_gate_wakes', '_admit_wakes',
+        '_allowance_verdict'
     );
 create function pg_temp.codes() returns setof text
 language sql
