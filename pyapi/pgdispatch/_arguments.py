@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import json
 import re
 import uuid
@@ -236,10 +237,19 @@ def _interval(name: str, value: object) -> str:
 
 def _member(name: str, key: str, value: object) -> str:
     if isinstance(value, dt.timedelta):
-        return _json(name, _interval(name, value), replace=False)
-    if key in _ELEMENT_IDS and isinstance(value, str | uuid.UUID):
-        return _json(name, _id(name, value), replace=False)
+        return f'"{_interval(name, value)}"'
+    if isinstance(value, uuid.UUID) or (key in _ELEMENT_IDS and isinstance(value, str)):
+        return f'"{_id(name, value)}"'
     return _json(name, value, replace=key in _ELEMENT_REPORTS)
+
+
+@functools.lru_cache(maxsize=256)
+def _known_key(key: str) -> str | None:
+    """Write a member's key, if it can be; those of a batch are the same few again and again."""
+    try:
+        return _json("key", key, replace=False)
+    except InvalidArgument:
+        return None
 
 
 def _object(name: str, value: Mapping[str, object]) -> str:
@@ -248,28 +258,38 @@ def _object(name: str, value: Mapping[str, object]) -> str:
     for key, each in value.items():
         if not isinstance(key, str):
             refuse(name, "value is no json", "give an object whose keys are texts.")
-        label = _json(name, key, replace=False)
+        label = _known_key(key) or _json(name, key, replace=False)
         members.append(f"{label}:{_member(f'{name}.{key}', key, each)}")
     return f"{{{','.join(members)}}}"
+
+
+class _ZonelessTimeError(ValueError):
+    """A time in a JSON document has no zone."""
+
+
+def _other(item: object) -> object:
+    """Give what JSON can hold for a value that it does not know."""
+    if isinstance(item, Mapping):
+        return dict(item)
+    if isinstance(item, uuid.UUID):
+        return str(item)
+    if isinstance(item, dt.datetime):
+        if item.utcoffset() is None:
+            raise _ZonelessTimeError
+        return item.isoformat()
+    raise TypeError(f"a value of type {type(item).__name__}")
+
+
+_ENCODER = json.JSONEncoder(default=_other, allow_nan=False, ensure_ascii=False)
 
 
 def _json(name: str, value: object, *, replace: bool) -> str:
     if isinstance(value, psycopg.types.json.Json | psycopg.types.json.Jsonb):
         value = value.obj
-
-    def other(item: object) -> object:
-        if isinstance(item, Mapping):
-            return dict(item)
-        if isinstance(item, uuid.UUID):
-            return str(item)
-        if isinstance(item, dt.datetime):
-            return _instant(name, item).isoformat()
-        raise TypeError(f"a value of type {type(item).__name__}")
-
     try:
-        written = json.dumps(value, default=other, allow_nan=False, ensure_ascii=False)
-    except InvalidArgument:
-        raise
+        written = _ENCODER.encode(value)
+    except _ZonelessTimeError:
+        refuse(name, "time without zone", "give a datetime with a time zone.")
     except (TypeError, ValueError, RecursionError) as exc:
         raise InvalidArgument(
             "value is no json", column=f"p_{name}", hint=f"p_{name}: cannot be written: {exc}"
