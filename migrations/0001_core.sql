@@ -710,10 +710,9 @@ $doc$The queue: one row an admitted wake, from admission to its end. Read it thr
 runs.
 
 Measured on 15.18 with one commit a step, full-page images off, eight agents on one runtime, and
-a payload of 100 bytes: admission writes 1,550 B of WAL and touches 39 buffers, claim, start and
-completion write 1,700 B (760, 460 and 450 with fresh indexes) and touch 256 buffers, most of
-them the claim's look at all eight agents. With a payload of 100 KiB only the admission grows,
-to 111,000 B: the payload is written once.$doc$;
+a payload of 100 bytes: admission writes 1,670 B of WAL and touches 41 buffers, claim, start and
+completion write 1,760 B (800, 490 and 470) and touch 110 buffers, half of them the claim's. With
+a payload of 100 KiB only the admission grows, to 111,000 B: the payload is written once.$doc$;
 comment on column dispatch.run.lane is
 $doc$What serialises the run within its agent: its issue, else its chat session, else the agent
 itself for quick-create runs, else the run itself.$doc$;
@@ -3533,7 +3532,7 @@ parallel unsafe
 set search_path = pg_catalog, pg_temp
 as $fn$
 declare
-    v_look constant integer := p_max + 16;
+    v_look constant integer := p_max + 8;
     v_runs uuid[];
     v_owners uuid[];
     v_open uuid[] := array[p_agent_id];
@@ -4279,20 +4278,22 @@ parallel safe
 set search_path = pg_catalog, pg_temp
 as $fn$
 begin
-    select
-        array_agg(q.id order by q.priority desc, q.requested_at, q.id),
-        array_agg(q.agent_id order by q.priority desc, q.requested_at, q.id)
+    select array_agg(o.id), array_agg(o.agent_id)
     into run_ids, agent_ids
-    from unnest(p_runtime_ids) as rt (id)
-    cross join lateral (
-        select r.id, r.agent_id, r.priority, r.requested_at
-        from dispatch.run as r
-        where r.workspace_id = p_workspace_id
-            and r.runtime_id = rt.id
-            and r.status = 'queued'
-        order by r.priority desc, r.requested_at, r.id
-        limit p_max
-    ) as q;
+    from (
+        select q.id, q.agent_id
+        from unnest(p_runtime_ids) as rt (id)
+        cross join lateral (
+            select r.id, r.agent_id, r.priority, r.requested_at
+            from dispatch.run as r
+            where r.workspace_id = p_workspace_id
+                and r.runtime_id = rt.id
+                and r.status = 'queued'
+            order by r.priority desc, r.requested_at, r.id
+            limit p_max
+        ) as q
+        order by q.priority desc, q.requested_at, q.id
+    ) as o;
 end;
 $fn$;
 

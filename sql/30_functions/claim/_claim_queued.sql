@@ -20,7 +20,7 @@ parallel unsafe
 set search_path = pg_catalog, pg_temp
 as $fn$
 declare
-    v_look constant integer := p_max + 16;
+    v_look constant integer := p_max + 8;
     v_runs uuid[];
     v_owners uuid[];
     v_open uuid[] := array[p_agent_id];

@@ -13,20 +13,22 @@ parallel safe
 set search_path = pg_catalog, pg_temp
 as $fn$
 begin
-    select
-        array_agg(q.id order by q.priority desc, q.requested_at, q.id),
-        array_agg(q.agent_id order by q.priority desc, q.requested_at, q.id)
+    select array_agg(o.id), array_agg(o.agent_id)
     into run_ids, agent_ids
-    from unnest(p_runtime_ids) as rt (id)
-    cross join lateral (
-        select r.id, r.agent_id, r.priority, r.requested_at
-        from dispatch.run as r
-        where r.workspace_id = p_workspace_id
-            and r.runtime_id = rt.id
-            and r.status = 'queued'
-        order by r.priority desc, r.requested_at, r.id
-        limit p_max
-    ) as q;
+    from (
+        select q.id, q.agent_id
+        from unnest(p_runtime_ids) as rt (id)
+        cross join lateral (
+            select r.id, r.agent_id, r.priority, r.requested_at
+            from dispatch.run as r
+            where r.workspace_id = p_workspace_id
+                and r.runtime_id = rt.id
+                and r.status = 'queued'
+            order by r.priority desc, r.requested_at, r.id
+            limit p_max
+        ) as q
+        order by q.priority desc, q.requested_at, q.id
+    ) as o;
 end;
 $fn$;
 
