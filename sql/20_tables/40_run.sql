@@ -82,8 +82,9 @@ runs.
 
 Measured on 15.18 with one commit a step, full-page images off, eight agents on one runtime, and
 a payload of 100 bytes: admission writes 1,670 B of WAL and touches 41 buffers, claim, start and
-completion write 1,760 B (800, 490 and 470) and touch 110 buffers, half of them the claim's. With
-a payload of 100 KiB only the admission grows, to 111,000 B: the payload is written once.$doc$;
+completion write 1,760 B (800, 490 and 470) and touch 110 buffers, half of them the claim's.
+With a payload of 100 KiB only the admission grows, to 111,000 B: the payload is written
+once.$doc$;
 comment on column dispatch.run.lane is
 $doc$What serialises the run within its agent: its issue, else its chat session, else the agent
 itself for quick-create runs, else the run itself.$doc$;
