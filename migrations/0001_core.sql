@@ -3357,7 +3357,9 @@ parallel unsafe
 set search_path = pg_catalog, pg_temp
 as $fn$
 begin
-    perform dispatch._check_isolation();
+    if current_setting('transaction_isolation') <> 'read committed' then
+        perform dispatch._check_isolation();
+    end if;
     if p_workspace_id is null or p_workspace_id = '00000000-0000-0000-0000-000000000000' then
         perform dispatch._check_ids(array['p_workspace_id'], array[p_workspace_id]);
     elsif p_runtime_ids is null then
@@ -9920,6 +9922,11 @@ parallel safe
 set search_path = pg_catalog, pg_temp
 as $fn$
 begin
+    if num_nulls(p_workspace_id, p_run_id, p_claim_no) = 0
+        and '00000000-0000-0000-0000-000000000000' not in (p_workspace_id, p_run_id)
+    then
+        return;
+    end if;
     perform dispatch._check_ids(
         array['p_workspace_id', 'p_run_id'], array[p_workspace_id, p_run_id]
     );

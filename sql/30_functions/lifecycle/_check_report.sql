@@ -10,6 +10,11 @@ parallel safe
 set search_path = pg_catalog, pg_temp
 as $fn$
 begin
+    if num_nulls(p_workspace_id, p_run_id, p_claim_no) = 0
+        and '00000000-0000-0000-0000-000000000000' not in (p_workspace_id, p_run_id)
+    then
+        return;
+    end if;
     perform dispatch._check_ids(
         array['p_workspace_id', 'p_run_id'], array[p_workspace_id, p_run_id]
     );
