@@ -45,6 +45,19 @@ from (
 ) as m
 """
 
+#: As many recorded wakes, each of a comment of its own.
+RECORDED = """
+insert into dispatch.run_trigger (
+    workspace_id, run_id, seq, at, last_at, outcome, source, reason, payload, comment_id,
+    actor_type, attribution_source
+)
+select
+    r.workspace_id, r.id, 1, now(), now(), 'queued', 'comment', 'task_comment', '{}',
+    gen_random_uuid(), 'system', 'owner_fallback'
+from dispatch.run as r
+where r.agent_id = %(agent)s
+"""
+
 
 class World:
     """A fleet with something for every call to find."""
@@ -77,6 +90,7 @@ class World:
             admin.execute(COMMENT.encode(), [fleet.workspace, self.issues[0]])
             beside = {"workspace": fleet.workspace, "agent": fleet.agents[1]}
             admin.execute(BESIDE.encode(), beside | {"runtime": fleet.runtime})
+            admin.execute(RECORDED.encode(), beside)
             admin.execute("vacuum (analyze)")
 
 
