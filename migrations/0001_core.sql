@@ -1569,9 +1569,13 @@ declare
     v_decision dispatch.decision;
     v_decisions dispatch.decision[] := '{}'::dispatch.decision[];
 begin
-    perform dispatch._lock_agents(
-        p_workspace_id, array(select w.agent_id from unnest(p_wakes) as w)
-    );
+    if cardinality(p_wakes) = 1 then
+        perform dispatch._lock_agents(p_workspace_id, array[(p_wakes[1]).agent_id]);
+    else
+        perform dispatch._lock_agents(
+            p_workspace_id, array(select w.agent_id from unnest(p_wakes) as w)
+        );
+    end if;
     v_now := dispatch.clock();
     v_candidates := dispatch._gate_wakes(p_workspace_id, p_wakes, v_now);
     foreach v_c in array v_candidates loop
