@@ -4004,17 +4004,17 @@ workspace.
 Errors: none.$doc$;
 -- end sql/30_functions/claim/_hold_agent.sql
 
--- begin sql/30_functions/claim/_hold_run.sql
--- Locks: one run row, skip locked. Asked in the statement that locks it, whose snapshot is
--- younger than the agent's lock. The status is compared with a variable, so that the key's
+-- begin sql/30_functions/claim/_hold_runs.sql
+-- Locks: run rows, skip locked. Asked in the statement that locks them, whose snapshot is
+-- younger than the agents' locks. The status is compared with a variable, so that the key's
 -- index is the only one that offers itself.
-create or replace function dispatch._hold_run(
+create or replace function dispatch._hold_runs(
     p_workspace_id uuid,
-    p_run_id uuid,
+    p_run_ids uuid[],
     p_runtime_ids uuid[],
     p_since timestamptz
 )
-returns boolean
+returns uuid[]
 language plpgsql
 volatile
 parallel unsafe
@@ -4023,55 +4023,61 @@ as $fn$
 declare
     v_queued constant dispatch.run_status := 'queued'::dispatch.run_status;
 begin
-    perform
-    from dispatch.run as r
-    where r.workspace_id = p_workspace_id
-        and r.id = p_run_id
-        and r.status = v_queued
-        and r.runtime_id = any(p_runtime_ids)
-        and exists (
-            select
-            from dispatch.runtime as t
-            where t.workspace_id = p_workspace_id
-                and t.id = r.runtime_id
-                and t.status = 'online'
-                and coalesce(t.last_seen_at, t.updated_at) >= p_since
-        )
-        and not exists (
-            select
-            from dispatch.run as b
-            where b.workspace_id = p_workspace_id
-                and b.agent_id = r.agent_id
-                and b.lane = r.lane
-                and b.status in ('dispatched', 'waiting_local_directory', 'running')
-        )
-        -- Only a chat session's or the quick-create lane can queue several runs.
-        and (r.issue_id is not null or r.lane = r.id or r.id = (
-            select e.id
-            from dispatch.run as e
-            where e.workspace_id = p_workspace_id
-                and e.agent_id = r.agent_id
-                and e.lane = r.lane
-                and e.status = 'queued'
-                and e.issue_id is null
-                and e.lane <> e.id
-                and e.runtime_id = any(p_runtime_ids)
-            order by e.priority desc, e.requested_at, e.id
+    return array(
+        select k.id
+        from unnest(p_run_ids) as i (id)
+        cross join lateral (
+            select r.id
+            from dispatch.run as r
+            where r.workspace_id = p_workspace_id
+                and r.id = i.id
+                and r.status = v_queued
+                and r.runtime_id = any(p_runtime_ids)
+                and exists (
+                    select
+                    from dispatch.runtime as t
+                    where t.workspace_id = p_workspace_id
+                        and t.id = r.runtime_id
+                        and t.status = 'online'
+                        and coalesce(t.last_seen_at, t.updated_at) >= p_since
+                )
+                and not exists (
+                    select
+                    from dispatch.run as b
+                    where b.workspace_id = p_workspace_id
+                        and b.agent_id = r.agent_id
+                        and b.lane = r.lane
+                        and b.status in ('dispatched', 'waiting_local_directory', 'running')
+                )
+                -- Only a chat session's or the quick-create lane can queue several runs.
+                and (r.issue_id is not null or r.lane = r.id or r.id = (
+                    select e.id
+                    from dispatch.run as e
+                    where e.workspace_id = p_workspace_id
+                        and e.agent_id = r.agent_id
+                        and e.lane = r.lane
+                        and e.status = 'queued'
+                        and e.issue_id is null
+                        and e.lane <> e.id
+                        and e.runtime_id = any(p_runtime_ids)
+                    order by e.priority desc, e.requested_at, e.id
+                    limit 1
+                ))
             limit 1
-        ))
-    for no key update of r skip locked;
-    return found;
+            for no key update of r skip locked
+        ) as k
+    );
 end;
 $fn$;
 
-comment on function dispatch._hold_run(uuid, uuid, uuid[], timestamptz) is
-$doc$Hold a run that may be claimed until the transaction ends; false when it may not.
+comment on function dispatch._hold_runs(uuid, uuid[], uuid[], timestamptz) is
+$doc$Hold those of these runs that may be claimed until the transaction ends, and give them.
 
-It must be queued on one of the runtimes, which is online and was seen since p_since, its lane
-must be idle, and no other queued run may come before it in its lane. The caller holds its
-agent.
+Each must be queued on one of the runtimes, which is online and was seen since p_since, its lane
+must be idle, and no other queued run may come before it in its lane. The caller holds the
+agents.
 Errors: none.$doc$;
--- end sql/30_functions/claim/_hold_run.sql
+-- end sql/30_functions/claim/_hold_runs.sql
 
 -- begin sql/30_functions/claim/_known_runtimes.sql
 create or replace function dispatch._known_runtimes(p_workspace_id uuid, p_runtime_ids uuid[])
@@ -4314,7 +4320,9 @@ Errors: none.$doc$;
 
 -- begin sql/30_functions/claim/_take_runs.sql
 -- Locks: agents, each when its first run comes, then run rows; waits for none. Whatever was
--- guessed before the locks is decided under them.
+-- guessed before the locks is decided under them: runs are chosen in their order as long as
+-- their agents have room and held by one statement; those that may not be claimed after all
+-- give their room to the next.
 create or replace function dispatch._take_runs(
     p_workspace_id uuid,
     p_runtime_ids uuid[],
@@ -4334,23 +4342,42 @@ as $fn$
 declare
     v_since timestamptz;
     v_at integer;
+    v_tried uuid[] := '{}'::uuid[];
+    v_chosen uuid[];
+    v_held uuid[];
 begin
     taken := '{}'::uuid[];
-    for v_i in 1..cardinality(p_run_ids) loop
-        exit when cardinality(taken) >= p_max;
-        v_at := array_position(agents, p_owner_ids[v_i]);
-        if v_at is null then
-            v_at := cardinality(agents) + 1;
-            agents[v_at] := p_owner_ids[v_i];
-            free[v_at] := dispatch._hold_agent(p_workspace_id, p_owner_ids[v_i], p_per_agent);
-        end if;
-        if free[v_at] > 0 then
-            v_since := coalesce(v_since, dispatch.clock() - dispatch.runtime_freshness());
-            if dispatch._hold_run(p_workspace_id, p_run_ids[v_i], p_runtime_ids, v_since) then
-                taken := taken || p_run_ids[v_i];
-                free[v_at] := free[v_at] - 1;
+    loop
+        v_chosen := '{}'::uuid[];
+        for v_i in 1..cardinality(p_run_ids) loop
+            exit when cardinality(taken) + cardinality(v_chosen) >= p_max;
+            continue when p_run_ids[v_i] = any(v_tried);
+            v_at := array_position(agents, p_owner_ids[v_i]);
+            if v_at is null then
+                v_at := cardinality(agents) + 1;
+                agents[v_at] := p_owner_ids[v_i];
+                free[v_at] := dispatch._hold_agent(
+                    p_workspace_id, p_owner_ids[v_i], p_per_agent
+                );
             end if;
-        end if;
+            if free[v_at] > 0 then
+                free[v_at] := free[v_at] - 1;
+                v_chosen := v_chosen || p_run_ids[v_i];
+            end if;
+        end loop;
+        exit when cardinality(v_chosen) = 0;
+
+        v_since := coalesce(v_since, dispatch.clock() - dispatch.runtime_freshness());
+        v_held := dispatch._hold_runs(p_workspace_id, v_chosen, p_runtime_ids, v_since);
+        taken := taken || v_held;
+        exit when cardinality(v_held) = cardinality(v_chosen);
+        v_tried := v_tried || v_chosen;
+        for v_i in 1..cardinality(p_run_ids) loop
+            if p_run_ids[v_i] = any(v_chosen) and not p_run_ids[v_i] = any(v_held) then
+                v_at := array_position(agents, p_owner_ids[v_i]);
+                free[v_at] := free[v_at] + 1;
+            end if;
+        end loop;
     end loop;
 end;
 $fn$;
@@ -10125,39 +10152,35 @@ parallel unsafe
 set search_path = pg_catalog, pg_temp
 as $fn$
 declare
-    v_report dispatch._report;
-    v_session text;
-    v_work_dir text;
-    v_done uuid[] := '{}'::uuid[];
+    v_report record;
 begin
-    foreach v_report in array p_reports loop
-        continue when not v_report.run_id = any(p_moved) or v_report.run_id = any(v_done);
-        select d.session_id, d.work_dir
-        into v_session, v_work_dir
-        from dispatch.run as r
+    for v_report in
+        select p.run_id, p.result, p.session_id, p.work_dir, p.session_lost
+        from dispatch._first_reports(p_reports) as p
         cross join lateral (
-            select s.session_id, s.work_dir
-            from dispatch.run_detail as s
-            where s.workspace_id = p_workspace_id and s.run_id = r.id
+            select d.session_id, d.work_dir
+            from dispatch.run_detail as d
+            where d.workspace_id = p_workspace_id and d.run_id = p.run_id
             limit 1
         ) as d
-        where r.workspace_id = p_workspace_id
-            and r.id = v_report.run_id
-            and r.claim_no = v_report.claim_no;
-        continue when not found;
-        v_done := v_done || v_report.run_id;
-        if num_nonnulls(
-            v_report.result, v_report.session_id, v_report.work_dir, v_session, v_work_dir
-        ) > 0 then
-            update dispatch.run_detail as d
-            set
-                result = v_report.result,
-                session_id = case
-                    when not v_report.session_lost then v_report.session_id
-                end,
-                work_dir = v_report.work_dir
-            where d.workspace_id = p_workspace_id and d.run_id = v_report.run_id;
-        end if;
+        where p.run_id = any(p_moved)
+            and num_nonnulls(
+                p.result, p.session_id, p.work_dir, d.session_id, d.work_dir
+            ) > 0
+            and exists (
+                select
+                from dispatch.run as r
+                where r.workspace_id = p_workspace_id
+                    and r.id = p.run_id
+                    and r.claim_no = p.claim_no
+            )
+    loop
+        update dispatch.run_detail as d
+        set
+            result = v_report.result,
+            session_id = case when not v_report.session_lost then v_report.session_id end,
+            work_dir = v_report.work_dir
+        where d.workspace_id = p_workspace_id and d.run_id = v_report.run_id;
     end loop;
 end;
 $fn$;
@@ -12465,22 +12488,30 @@ stable
 parallel safe
 set search_path = pg_catalog, pg_temp
 as $fn$
-declare
-    v_run uuid;
-    v_owing uuid[] := '{}'::uuid[];
 begin
-    foreach v_run in array p_run_ids loop
+    if cardinality(p_run_ids) = 1 then
         if exists (
             select
             from dispatch.run_trigger as t
             where t.workspace_id = p_workspace_id
-                and t.run_id = v_run
+                and t.run_id = p_run_ids[1]
                 and t.count > t.delivered_count
         ) then
-            v_owing := v_owing || v_run;
+            return p_run_ids;
         end if;
-    end loop;
-    return v_owing;
+        return '{}'::uuid[];
+    end if;
+    return array(
+        select i.id
+        from unnest(p_run_ids) as i (id)
+        where exists (
+            select
+            from dispatch.run_trigger as t
+            where t.workspace_id = p_workspace_id
+                and t.run_id = i.id
+                and t.count > t.delivered_count
+        )
+    );
 end;
 $fn$;
 

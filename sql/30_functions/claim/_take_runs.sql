@@ -1,5 +1,7 @@
 -- Locks: agents, each when its first run comes, then run rows; waits for none. Whatever was
--- guessed before the locks is decided under them.
+-- guessed before the locks is decided under them: runs are chosen in their order as long as
+-- their agents have room and held by one statement; those that may not be claimed after all
+-- give their room to the next.
 create or replace function dispatch._take_runs(
     p_workspace_id uuid,
     p_runtime_ids uuid[],
@@ -19,23 +21,42 @@ as $fn$
 declare
     v_since timestamptz;
     v_at integer;
+    v_tried uuid[] := '{}'::uuid[];
+    v_chosen uuid[];
+    v_held uuid[];
 begin
     taken := '{}'::uuid[];
-    for v_i in 1..cardinality(p_run_ids) loop
-        exit when cardinality(taken) >= p_max;
-        v_at := array_position(agents, p_owner_ids[v_i]);
-        if v_at is null then
-            v_at := cardinality(agents) + 1;
-            agents[v_at] := p_owner_ids[v_i];
-            free[v_at] := dispatch._hold_agent(p_workspace_id, p_owner_ids[v_i], p_per_agent);
-        end if;
-        if free[v_at] > 0 then
-            v_since := coalesce(v_since, dispatch.clock() - dispatch.runtime_freshness());
-            if dispatch._hold_run(p_workspace_id, p_run_ids[v_i], p_runtime_ids, v_since) then
-                taken := taken || p_run_ids[v_i];
-                free[v_at] := free[v_at] - 1;
+    loop
+        v_chosen := '{}'::uuid[];
+        for v_i in 1..cardinality(p_run_ids) loop
+            exit when cardinality(taken) + cardinality(v_chosen) >= p_max;
+            continue when p_run_ids[v_i] = any(v_tried);
+            v_at := array_position(agents, p_owner_ids[v_i]);
+            if v_at is null then
+                v_at := cardinality(agents) + 1;
+                agents[v_at] := p_owner_ids[v_i];
+                free[v_at] := dispatch._hold_agent(
+                    p_workspace_id, p_owner_ids[v_i], p_per_agent
+                );
             end if;
-        end if;
+            if free[v_at] > 0 then
+                free[v_at] := free[v_at] - 1;
+                v_chosen := v_chosen || p_run_ids[v_i];
+            end if;
+        end loop;
+        exit when cardinality(v_chosen) = 0;
+
+        v_since := coalesce(v_since, dispatch.clock() - dispatch.runtime_freshness());
+        v_held := dispatch._hold_runs(p_workspace_id, v_chosen, p_runtime_ids, v_since);
+        taken := taken || v_held;
+        exit when cardinality(v_held) = cardinality(v_chosen);
+        v_tried := v_tried || v_chosen;
+        for v_i in 1..cardinality(p_run_ids) loop
+            if p_run_ids[v_i] = any(v_chosen) and not p_run_ids[v_i] = any(v_held) then
+                v_at := array_position(agents, p_owner_ids[v_i]);
+                free[v_at] := free[v_at] + 1;
+            end if;
+        end loop;
     end loop;
 end;
 $fn$;

@@ -12,39 +12,35 @@ parallel unsafe
 set search_path = pg_catalog, pg_temp
 as $fn$
 declare
-    v_report dispatch._report;
-    v_session text;
-    v_work_dir text;
-    v_done uuid[] := '{}'::uuid[];
+    v_report record;
 begin
-    foreach v_report in array p_reports loop
-        continue when not v_report.run_id = any(p_moved) or v_report.run_id = any(v_done);
-        select d.session_id, d.work_dir
-        into v_session, v_work_dir
-        from dispatch.run as r
+    for v_report in
+        select p.run_id, p.result, p.session_id, p.work_dir, p.session_lost
+        from dispatch._first_reports(p_reports) as p
         cross join lateral (
-            select s.session_id, s.work_dir
-            from dispatch.run_detail as s
-            where s.workspace_id = p_workspace_id and s.run_id = r.id
+            select d.session_id, d.work_dir
+            from dispatch.run_detail as d
+            where d.workspace_id = p_workspace_id and d.run_id = p.run_id
             limit 1
         ) as d
-        where r.workspace_id = p_workspace_id
-            and r.id = v_report.run_id
-            and r.claim_no = v_report.claim_no;
-        continue when not found;
-        v_done := v_done || v_report.run_id;
-        if num_nonnulls(
-            v_report.result, v_report.session_id, v_report.work_dir, v_session, v_work_dir
-        ) > 0 then
-            update dispatch.run_detail as d
-            set
-                result = v_report.result,
-                session_id = case
-                    when not v_report.session_lost then v_report.session_id
-                end,
-                work_dir = v_report.work_dir
-            where d.workspace_id = p_workspace_id and d.run_id = v_report.run_id;
-        end if;
+        where p.run_id = any(p_moved)
+            and num_nonnulls(
+                p.result, p.session_id, p.work_dir, d.session_id, d.work_dir
+            ) > 0
+            and exists (
+                select
+                from dispatch.run as r
+                where r.workspace_id = p_workspace_id
+                    and r.id = p.run_id
+                    and r.claim_no = p.claim_no
+            )
+    loop
+        update dispatch.run_detail as d
+        set
+            result = v_report.result,
+            session_id = case when not v_report.session_lost then v_report.session_id end,
+            work_dir = v_report.work_dir
+        where d.workspace_id = p_workspace_id and d.run_id = v_report.run_id;
     end loop;
 end;
 $fn$;

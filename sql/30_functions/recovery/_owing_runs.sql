@@ -5,22 +5,30 @@ stable
 parallel safe
 set search_path = pg_catalog, pg_temp
 as $fn$
-declare
-    v_run uuid;
-    v_owing uuid[] := '{}'::uuid[];
 begin
-    foreach v_run in array p_run_ids loop
+    if cardinality(p_run_ids) = 1 then
         if exists (
             select
             from dispatch.run_trigger as t
             where t.workspace_id = p_workspace_id
-                and t.run_id = v_run
+                and t.run_id = p_run_ids[1]
                 and t.count > t.delivered_count
         ) then
-            v_owing := v_owing || v_run;
+            return p_run_ids;
         end if;
-    end loop;
-    return v_owing;
+        return '{}'::uuid[];
+    end if;
+    return array(
+        select i.id
+        from unnest(p_run_ids) as i (id)
+        where exists (
+            select
+            from dispatch.run_trigger as t
+            where t.workspace_id = p_workspace_id
+                and t.run_id = i.id
+                and t.count > t.delivered_count
+        )
+    );
 end;
 $fn$;
 
