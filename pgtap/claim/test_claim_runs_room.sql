@@ -51,7 +51,11 @@ select results_eq(
 select dispatch.complete_run(dispatch_test.id(1), w.next, 1) from waiting as w;
 select set_eq(
     $$select t.id from pg_temp.take(2, 2) as t (id)$$,
-    $$select u.id from waiting as w cross join lateral unnest(array[w.last, w.other]) as u (id)$$,
+    $$
+    select u.id
+    from waiting as w
+    cross join lateral unnest(array[w.last, w.other]) as u (id)
+    $$,
     'and takes no place of the call from other agents'
 );
 select is_empty(
