@@ -99,7 +99,7 @@ create index agent_owner_idx on dispatch.agent (workspace_id, owner_id);
 comment on table dispatch.agent is
 $doc$An AI worker: owned by a human, bound to at most one runtime, with a capacity.$doc$;
 comment on index dispatch.agent_runtime_idx is
-$doc$Serves the deletion of a workspace, which asks for each runtime whether an agent uses it.$doc$;
+$doc$Serves the deletion of a workspace, whose runtimes no agent may still use.$doc$;
 comment on index dispatch.agent_owner_idx is
 $doc$Serves the removal of a member who owns agents.$doc$;
 comment on column dispatch.agent.owner_id is
