@@ -677,9 +677,11 @@ create index run_claim_order_idx
 on dispatch.run (workspace_id, runtime_id, agent_id, priority desc, requested_at, id)
 where status = 'queued';
 
+-- The second half of the predicate holds for every row and keeps the index from queries that do
+-- not say it: one for an agent's runs would else walk a runtime's whole backlog along it.
 create index run_queue_order_idx
 on dispatch.run (workspace_id, runtime_id, priority desc, requested_at, id)
-where status = 'queued';
+where status = 'queued' and claim_no >= 0;
 
 create index run_shared_lane_idx
 on dispatch.run (workspace_id, agent_id, lane, priority desc, requested_at, id)
@@ -3587,8 +3589,13 @@ begin
             ) as t;
             perform dispatch._mark_claimed(p_workspace_id, v_taken, p_is_started, p_lease);
             v_claimed := v_claimed || v_taken;
+            -- An agent stays while it has room, unless none of what was tried could be taken.
             v_open := array(
-                select u.id from unnest(v_open) as u (id) where not u.id = any(v_owners)
+                select u.id
+                from unnest(v_open) as u (id)
+                left join unnest(v_agents, v_free) as s (agent_id, free) on s.agent_id = u.id
+                where s.agent_id is null
+                    or s.free > 0 and (v_taken <> '{}' or not u.id = any(v_owners))
             );
         end loop;
         exit when not v_may_wait or v_agents = '{}' or num_nonnulls(variadic v_free) > 0;
@@ -4024,48 +4031,54 @@ declare
     v_queued constant dispatch.run_status := 'queued'::dispatch.run_status;
 begin
     return array(
-        select k.id
-        from unnest(p_run_ids) as i (id)
-        cross join lateral (
-            select r.id
-            from dispatch.run as r
-            where r.workspace_id = p_workspace_id
-                and r.id = i.id
-                and r.status = v_queued
-                and r.runtime_id = any(p_runtime_ids)
-                and exists (
-                    select
-                    from dispatch.runtime as t
-                    where t.workspace_id = p_workspace_id
-                        and t.id = r.runtime_id
-                        and t.status = 'online'
-                        and coalesce(t.last_seen_at, t.updated_at) >= p_since
-                )
-                and not exists (
-                    select
-                    from dispatch.run as b
-                    where b.workspace_id = p_workspace_id
-                        and b.agent_id = r.agent_id
-                        and b.lane = r.lane
-                        and b.status in ('dispatched', 'waiting_local_directory', 'running')
-                )
-                -- Only a chat session's or the quick-create lane can queue several runs.
-                and (r.issue_id is not null or r.lane = r.id or r.id = (
-                    select e.id
-                    from dispatch.run as e
-                    where e.workspace_id = p_workspace_id
-                        and e.agent_id = r.agent_id
-                        and e.lane = r.lane
-                        and e.status = 'queued'
-                        and e.issue_id is null
-                        and e.lane <> e.id
-                        and e.runtime_id = any(p_runtime_ids)
-                    order by e.priority desc, e.requested_at, e.id
-                    limit 1
-                ))
-            limit 1
-            for no key update of r skip locked
-        ) as k
+        select h.id
+        from (
+            select
+                k.id,
+                row_number() over (partition by k.agent_id, k.lane order by i.place) as place
+            from unnest(p_run_ids) with ordinality as i (id, place)
+            cross join lateral (
+                select r.id, r.agent_id, r.lane
+                from dispatch.run as r
+                where r.workspace_id = p_workspace_id
+                    and r.id = i.id
+                    and r.status = v_queued
+                    and r.runtime_id = any(p_runtime_ids)
+                    and exists (
+                        select
+                        from dispatch.runtime as t
+                        where t.workspace_id = p_workspace_id
+                            and t.id = r.runtime_id
+                            and t.status = 'online'
+                            and coalesce(t.last_seen_at, t.updated_at) >= p_since
+                    )
+                    and not exists (
+                        select
+                        from dispatch.run as b
+                        where b.workspace_id = p_workspace_id
+                            and b.agent_id = r.agent_id
+                            and b.lane = r.lane
+                            and b.status in ('dispatched', 'waiting_local_directory', 'running')
+                    )
+                    -- Only a chat session's or the quick-create lane can queue several runs.
+                    and (r.issue_id is not null or r.lane = r.id or r.id = (
+                        select e.id
+                        from dispatch.run as e
+                        where e.workspace_id = p_workspace_id
+                            and e.agent_id = r.agent_id
+                            and e.lane = r.lane
+                            and e.status = 'queued'
+                            and e.issue_id is null
+                            and e.lane <> e.id
+                            and e.runtime_id = any(p_runtime_ids)
+                        order by e.priority desc, e.requested_at, e.id
+                        limit 1
+                    ))
+                limit 1
+                for no key update of r skip locked
+            ) as k
+        ) as h
+        where h.place = 1
     );
 end;
 $fn$;
@@ -4074,8 +4087,8 @@ comment on function dispatch._hold_runs(uuid, uuid[], uuid[], timestamptz) is
 $doc$Hold those of these runs that may be claimed until the transaction ends, and give them.
 
 Each must be queued on one of the runtimes, which is online and was seen since p_since, its lane
-must be idle, and no other queued run may come before it in its lane. The caller holds the
-agents.
+must be idle, and no other queued run may come before it in its lane; of several in one lane the
+first given is held. The caller holds the agents.
 Errors: none.$doc$;
 -- end sql/30_functions/claim/_hold_runs.sql
 
@@ -4277,7 +4290,8 @@ Errors: none.$doc$;
 
 -- begin sql/30_functions/claim/_next_runs.sql
 -- The head of the order, without a look at agents and lanes: mostly the runs that a claim takes
--- stand there. A claim that finds too few of them asks _eligible_runs.
+-- stand there. A claim that finds too few of them asks _eligible_runs. That no claim number is
+-- negative is said for the sake of the index, which serves nothing that does not say so.
 create or replace function dispatch._next_runs(
     p_workspace_id uuid,
     p_runtime_ids uuid[],
@@ -4302,17 +4316,18 @@ begin
             where r.workspace_id = p_workspace_id
                 and r.runtime_id = rt.id
                 and r.status = 'queued'
+                and r.claim_no >= 0
             order by r.priority desc, r.requested_at, r.id
             limit p_max
         ) as q
         order by q.priority desc, q.requested_at, q.id
+        limit p_max
     ) as o;
 end;
 $fn$;
 
 comment on function dispatch._next_runs(uuid, uuid[], integer) is
-$doc$Give the p_max first queued runs of each of these runtimes, all in claim order, and their
-agents.
+$doc$Give the p_max first queued runs of these runtimes in claim order, and their agents.
 
 Order: priority, request, id. NULLs when nothing is queued.
 Errors: none.$doc$;

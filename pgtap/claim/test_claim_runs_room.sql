@@ -1,5 +1,5 @@
 begin;
-select plan(6);
+select plan(9);
 
 select dispatch_test.set_clock('2030-01-15 12:00:00+00');
 select dispatch.put_workspace(dispatch_test.id(1), 'Works');
@@ -80,6 +80,59 @@ select is(
     ),
     2::bigint,
     'no agent is over its room'
+);
+
+-- a second runtime of the daemon, and two agents more on the first
+select dispatch.put_runtime(dispatch_test.id(1), dispatch_test.id(6), 'daemon-1');
+select dispatch.heartbeat(dispatch_test.id(1), array[dispatch_test.id(6)]);
+select dispatch.put_agent(
+    dispatch_test.id(1), dispatch_test.id(a.id), a.name, dispatch_test.id(2),
+    dispatch_test.id(a.runtime), 'private', a.room
+)
+from (
+    values (7, 'gamma', 3, 1), (8, 'delta', 6, 9), (9, 'eps', 3, 9), (10, 'zeta', 3, 9)
+) as a (id, name, runtime, room);
+select pg_temp.ask(7, 100 + n, 90) from generate_series(1, 20) as n;
+select pg_temp.ask(9, 200, 80), pg_temp.ask(8, 201, 70);
+select results_eq(
+    $$
+    select c.priority
+    from dispatch.claim_runs(
+        dispatch_test.id(1), array[dispatch_test.id(3), dispatch_test.id(6)], 2
+    ) as c
+    $$,
+    $$values (90), (80)$$,
+    'many runs of an agent without room let no lesser run of another runtime overtake'
+);
+
+select pg_temp.ask(9, 300 + n, 60) from generate_series(1, 2) as n;
+select pg_temp.ask(9, 310 + n, 40) from generate_series(1, 2) as n;
+select pg_temp.ask(10, 320 + n, 30) from generate_series(1, 2) as n;
+select results_eq(
+    $$
+    select c.priority
+    from dispatch.claim_runs(dispatch_test.id(1), array[dispatch_test.id(3)], 5, 3) as c
+    $$,
+    $$values (60), (60), (40), (30), (30)$$,
+    'p_per_agent counts what the call has handed out, and hides nobody else''s runs'
+);
+
+select dispatch.create_issue(
+    dispatch_test.id(1), 'One', 'system', p_issue_id => dispatch_test.id(400)
+);
+select pg_temp.ask(10, 400, 99);
+select dispatch.queue_wake(
+    dispatch_test.id(1), dispatch_test.id(10), 'tick', p_issue_id => dispatch_test.id(400),
+    p_priority => 98
+);
+select results_eq(
+    $$
+    select c.priority
+    from dispatch.claim_runs(dispatch_test.id(1), array[dispatch_test.id(3)], 2, 2) as c
+    where c.agent_id = dispatch_test.id(10)
+    $$,
+    $$values (99)$$,
+    'a chat and an issue of one id are one lane, also within a call'
 );
 
 select * from finish();

@@ -48,9 +48,11 @@ create index run_claim_order_idx
 on dispatch.run (workspace_id, runtime_id, agent_id, priority desc, requested_at, id)
 where status = 'queued';
 
+-- The second half of the predicate holds for every row and keeps the index from queries that do
+-- not say it: one for an agent's runs would else walk a runtime's whole backlog along it.
 create index run_queue_order_idx
 on dispatch.run (workspace_id, runtime_id, priority desc, requested_at, id)
-where status = 'queued';
+where status = 'queued' and claim_no >= 0;
 
 create index run_shared_lane_idx
 on dispatch.run (workspace_id, agent_id, lane, priority desc, requested_at, id)

@@ -68,8 +68,13 @@ begin
             ) as t;
             perform dispatch._mark_claimed(p_workspace_id, v_taken, p_is_started, p_lease);
             v_claimed := v_claimed || v_taken;
+            -- An agent stays while it has room, unless none of what was tried could be taken.
             v_open := array(
-                select u.id from unnest(v_open) as u (id) where not u.id = any(v_owners)
+                select u.id
+                from unnest(v_open) as u (id)
+                left join unnest(v_agents, v_free) as s (agent_id, free) on s.agent_id = u.id
+                where s.agent_id is null
+                    or s.free > 0 and (v_taken <> '{}' or not u.id = any(v_owners))
             );
         end loop;
         exit when not v_may_wait or v_agents = '{}' or num_nonnulls(variadic v_free) > 0;

@@ -1,5 +1,6 @@
 -- The head of the order, without a look at agents and lanes: mostly the runs that a claim takes
--- stand there. A claim that finds too few of them asks _eligible_runs.
+-- stand there. A claim that finds too few of them asks _eligible_runs. That no claim number is
+-- negative is said for the sake of the index, which serves nothing that does not say so.
 create or replace function dispatch._next_runs(
     p_workspace_id uuid,
     p_runtime_ids uuid[],
@@ -24,17 +25,18 @@ begin
             where r.workspace_id = p_workspace_id
                 and r.runtime_id = rt.id
                 and r.status = 'queued'
+                and r.claim_no >= 0
             order by r.priority desc, r.requested_at, r.id
             limit p_max
         ) as q
         order by q.priority desc, q.requested_at, q.id
+        limit p_max
     ) as o;
 end;
 $fn$;
 
 comment on function dispatch._next_runs(uuid, uuid[], integer) is
-$doc$Give the p_max first queued runs of each of these runtimes, all in claim order, and their
-agents.
+$doc$Give the p_max first queued runs of these runtimes in claim order, and their agents.
 
 Order: priority, request, id. NULLs when nothing is queued.
 Errors: none.$doc$;
