@@ -2,45 +2,7 @@ begin;
 select plan(12);
 select dispatch_test.set_clock('2030-01-15 12:00:00+00');
 
--- Workspace 1 with members 11 and 12, runtime 21 and 11's agents 31 to 34: 31 and 32 are open
--- to all, 33 and 34 private.
-select dispatch.put_workspace(dispatch_test.id(1), 'Board', 'ABC');
-select dispatch.put_member(dispatch_test.id(1), dispatch_test.id(11), 'Owner');
-select dispatch.put_member(dispatch_test.id(1), dispatch_test.id(12), 'Other');
-select dispatch.put_runtime(dispatch_test.id(1), dispatch_test.id(21), 'daemon');
-select dispatch.heartbeat(dispatch_test.id(1), array[dispatch_test.id(21)]);
-select dispatch.put_agent(
-    dispatch_test.id(1), dispatch_test.id(a), 'Agent', dispatch_test.id(11),
-    dispatch_test.id(21), case when a < 33 then 'public_to' end
-)
-from generate_series(31, 34) as a;
-select dispatch.grant_invoke(dispatch_test.id(1), dispatch_test.id(a), 'workspace')
-from generate_series(31, 32) as a;
-
-create function pg_temp.comment(p_body text)
-returns uuid
-language sql
-as $comment$
-select c.id from dispatch.comment as c where c.body = p_body;
-$comment$;
-
--- Mentions as 'agent 31', 'all' or 'member 11', separated by commas.
-create function pg_temp.mentions(p_text text)
-returns jsonb
-language sql
-as $mentions$
-select coalesce(
-    jsonb_agg(
-        jsonb_strip_nulls(jsonb_build_object(
-            'type', split_part(m.word, ' ', 1),
-            'id', dispatch_test.id(nullif(split_part(m.word, ' ', 2), '')::integer)
-        ))
-        order by m.place
-    ),
-    '[]'
-)
-from unnest(string_to_array(p_text, ', ')) with ordinality as m (word, place);
-$mentions$;
+select board.make();
 
 -- Writes a comment on issue 51 and tells what became of each target.
 create function pg_temp.say(
@@ -64,20 +26,10 @@ select string_agg(
 )
 from dispatch.add_comment(
     dispatch_test.id(1), dispatch_test.id(p_issue), p_body, p_actor_type,
-    dispatch_test.id(p_actor), p_acting_run, pg_temp.mentions(p_mentions),
-    pg_temp.comment(p_parent)
+    dispatch_test.id(p_actor), p_acting_run, board.mentions(p_mentions),
+    board.comment(p_parent)
 ) as a;
 $say$;
-
--- Takes what is queued out of the way.
-create function pg_temp.clear()
-returns void
-language sql
-as $clear$
-update dispatch.run as r
-set status = 'cancelled', finished_at = dispatch.clock()
-where r.status = 'queued';
-$clear$;
 
 -- Squad 41 is led by 31, squad 42 by the private 33.
 select dispatch.put_squad(
@@ -142,7 +94,7 @@ select pg_temp.say('And next.', 'agent 31', null, 'agent', 35, h.run_id) from ho
 select is(
     pg_temp.answers(), '31 12 12 delegation comment', 'T4: two hops on, still the first human'
 );
-select pg_temp.clear();
+select board.clear();
 select is(
     pg_temp.say('For myself.', 'agent 33', null, 'agent', 35, h.run_id),
     'agent 33 blocked invocation_not_allowed',
@@ -154,13 +106,13 @@ select is(
     pg_temp.answers(), '31 nobody 11 owner_fallback comment',
     'T1, T4: without its run an agent acts for nobody, and the owner stands in'
 );
-select pg_temp.clear();
+select board.clear();
 select pg_temp.say('Report.', '', null, 'agent', 35, h.run_id) from hop2 as h;
 select is(
     pg_temp.answers(), '31 12 12 comment_source comment',
     'T1: the standing assignee that reacts to an agent''s comment'
 );
-select pg_temp.clear();
+select board.clear();
 select pg_temp.say('A notice.', '', null, 'system', null);
 select is(
     pg_temp.answers(), '31 11 11 direct_human comment',
@@ -174,7 +126,7 @@ select is(
     pg_temp.say('One more.', '', null, 'system', null), 'squad 41 coalesced coalesced 31',
     'and whom a merge is stamped with'
 );
-select pg_temp.clear();
+select board.clear();
 select dispatch.create_issue(
     dispatch_test.id(1), 'Spun off', 'agent', dispatch_test.id(32), h.run_id,
     p_issue_id => dispatch_test.id(52)

@@ -2,45 +2,7 @@ begin;
 select plan(14);
 select dispatch_test.set_clock('2030-01-15 12:00:00+00');
 
--- Workspace 1 with members 11 and 12, runtime 21 and 11's agents 31 to 34: 31 and 32 are open
--- to all, 33 and 34 private.
-select dispatch.put_workspace(dispatch_test.id(1), 'Board', 'ABC');
-select dispatch.put_member(dispatch_test.id(1), dispatch_test.id(11), 'Owner');
-select dispatch.put_member(dispatch_test.id(1), dispatch_test.id(12), 'Other');
-select dispatch.put_runtime(dispatch_test.id(1), dispatch_test.id(21), 'daemon');
-select dispatch.heartbeat(dispatch_test.id(1), array[dispatch_test.id(21)]);
-select dispatch.put_agent(
-    dispatch_test.id(1), dispatch_test.id(a), 'Agent', dispatch_test.id(11),
-    dispatch_test.id(21), case when a < 33 then 'public_to' end
-)
-from generate_series(31, 34) as a;
-select dispatch.grant_invoke(dispatch_test.id(1), dispatch_test.id(a), 'workspace')
-from generate_series(31, 32) as a;
-
-create function pg_temp.comment(p_body text)
-returns uuid
-language sql
-as $comment$
-select c.id from dispatch.comment as c where c.body = p_body;
-$comment$;
-
--- Mentions as 'agent 31', 'all' or 'member 11', separated by commas.
-create function pg_temp.mentions(p_text text)
-returns jsonb
-language sql
-as $mentions$
-select coalesce(
-    jsonb_agg(
-        jsonb_strip_nulls(jsonb_build_object(
-            'type', split_part(m.word, ' ', 1),
-            'id', dispatch_test.id(nullif(split_part(m.word, ' ', 2), '')::integer)
-        ))
-        order by m.place
-    ),
-    '[]'
-)
-from unnest(string_to_array(p_text, ', ')) with ordinality as m (word, place);
-$mentions$;
+select board.make();
 
 -- Writes a comment on issue 51 and tells what became of each target.
 create function pg_temp.say(
@@ -64,30 +26,10 @@ select string_agg(
 )
 from dispatch.add_comment(
     dispatch_test.id(1), dispatch_test.id(p_issue), p_body, p_actor_type,
-    dispatch_test.id(p_actor), p_acting_run, pg_temp.mentions(p_mentions),
-    pg_temp.comment(p_parent)
+    dispatch_test.id(p_actor), p_acting_run, board.mentions(p_mentions),
+    board.comment(p_parent)
 ) as a;
 $say$;
-
--- The agents with a queued run, by id.
-create function pg_temp.queued()
-returns text
-language sql
-as $queued$
-select coalesce(string_agg(right(r.agent_id::text, 2), ' ' order by r.agent_id), 'none')
-from dispatch.run as r
-where r.status = 'queued';
-$queued$;
-
--- Takes what is queued out of the way.
-create function pg_temp.clear()
-returns void
-language sql
-as $clear$
-update dispatch.run as r
-set status = 'cancelled', finished_at = dispatch.clock()
-where r.status = 'queued';
-$clear$;
 
 select dispatch.create_issue(
     dispatch_test.id(1), 'Issue', 'user', dispatch_test.id(11),
@@ -100,12 +42,12 @@ select pg_temp.say('Agent root.', '', null, 'agent', 32);
 select pg_temp.say('Private root.', '', null, 'agent', 33);
 select pg_temp.say('System root.', '', null, 'system', null);
 select pg_temp.say('Quiet root.', 'member 12');
-select is(pg_temp.queued(), 'none', 'nobody is woken yet');
+select is(board.queued(), 'none', 'nobody is woken yet');
 select is(
     pg_temp.say('To you.', '', 'Agent root.'), 'agent 32 queued queued 32',
     'a reply to an agent wakes that agent, not the assignee'
 );
-select pg_temp.clear();
+select board.clear();
 select is(
     pg_temp.say('To yours.', '', 'Private root.', 'user', 12), 'none not_triggered',
     'E11: a reply to a private agent by who may not invoke it wakes nobody'
@@ -114,7 +56,7 @@ select is(
     pg_temp.say('To mine.', '', 'Private root.'), 'agent 33 queued queued 33',
     'by its owner it does'
 );
-select pg_temp.clear();
+select board.clear();
 select is(
     pg_temp.say('And me.', '', 'Agent root.', 'agent', 31), 'none not_triggered',
     'E13: an agent''s reply to an agent wakes nobody'
@@ -127,24 +69,24 @@ select is(
     pg_temp.say('Thanks.', '', 'System root.'), 'agent 31 queued queued 31',
     'a reply to the system falls through to the assignee'
 );
-select pg_temp.clear();
+select board.clear();
 select is(
     pg_temp.say('Named root.', 'member 12, agent 32, agent 31'),
     'agent 32 queued queued 32; agent 31 queued queued 31', 'a root that names two'
 );
-select pg_temp.clear();
+select board.clear();
 select is(
     pg_temp.say('Go on.', '', 'Named root.', 'user', 12), 'agent 32 queued queued 32',
     'a reply in its thread goes to the first that it names'
 );
-select pg_temp.clear();
+select board.clear();
 select is(
     pg_temp.say('And on.', '', 'Go on.'), 'agent 32 queued queued 32',
     'also from further down'
 );
-select pg_temp.clear();
+select board.clear();
 select pg_temp.say('Plain root.');
-select pg_temp.clear();
+select board.clear();
 select dispatch.update_issue(
     dispatch_test.id(1), dispatch_test.id(51), jsonb_build_object(
         'assignee', jsonb_build_object('type', 'agent', 'id', dispatch_test.id(32))

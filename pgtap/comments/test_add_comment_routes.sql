@@ -2,45 +2,7 @@ begin;
 select plan(17);
 select dispatch_test.set_clock('2030-01-15 12:00:00+00');
 
--- Workspace 1 with members 11 and 12, runtime 21 and 11's agents 31 to 34: 31 and 32 are open
--- to all, 33 and 34 private.
-select dispatch.put_workspace(dispatch_test.id(1), 'Board', 'ABC');
-select dispatch.put_member(dispatch_test.id(1), dispatch_test.id(11), 'Owner');
-select dispatch.put_member(dispatch_test.id(1), dispatch_test.id(12), 'Other');
-select dispatch.put_runtime(dispatch_test.id(1), dispatch_test.id(21), 'daemon');
-select dispatch.heartbeat(dispatch_test.id(1), array[dispatch_test.id(21)]);
-select dispatch.put_agent(
-    dispatch_test.id(1), dispatch_test.id(a), 'Agent', dispatch_test.id(11),
-    dispatch_test.id(21), case when a < 33 then 'public_to' end
-)
-from generate_series(31, 34) as a;
-select dispatch.grant_invoke(dispatch_test.id(1), dispatch_test.id(a), 'workspace')
-from generate_series(31, 32) as a;
-
-create function pg_temp.comment(p_body text)
-returns uuid
-language sql
-as $comment$
-select c.id from dispatch.comment as c where c.body = p_body;
-$comment$;
-
--- Mentions as 'agent 31', 'all' or 'member 11', separated by commas.
-create function pg_temp.mentions(p_text text)
-returns jsonb
-language sql
-as $mentions$
-select coalesce(
-    jsonb_agg(
-        jsonb_strip_nulls(jsonb_build_object(
-            'type', split_part(m.word, ' ', 1),
-            'id', dispatch_test.id(nullif(split_part(m.word, ' ', 2), '')::integer)
-        ))
-        order by m.place
-    ),
-    '[]'
-)
-from unnest(string_to_array(p_text, ', ')) with ordinality as m (word, place);
-$mentions$;
+select board.make();
 
 -- Writes a comment on issue 51 and tells what became of each target.
 create function pg_temp.say(
@@ -64,20 +26,10 @@ select string_agg(
 )
 from dispatch.add_comment(
     dispatch_test.id(1), dispatch_test.id(p_issue), p_body, p_actor_type,
-    dispatch_test.id(p_actor), p_acting_run, pg_temp.mentions(p_mentions),
-    pg_temp.comment(p_parent)
+    dispatch_test.id(p_actor), p_acting_run, board.mentions(p_mentions),
+    board.comment(p_parent)
 ) as a;
 $say$;
-
--- Takes what is queued out of the way.
-create function pg_temp.clear()
-returns void
-language sql
-as $clear$
-update dispatch.run as r
-set status = 'cancelled', finished_at = dispatch.clock()
-where r.status = 'queued';
-$clear$;
 
 select dispatch.create_issue(
     dispatch_test.id(1), 'Issue', 'user', dispatch_test.id(11),
@@ -103,7 +55,7 @@ select is(
     'task_comment comment t 0 comment t t f 2',
     'whose run names the comment in its key, its evidence and its payload'
 );
-select pg_temp.clear();
+select board.clear();
 select is(
     pg_temp.say('/note hello', 'agent 32'), 'none not_triggered', 'E10: a note wakes nobody'
 );
@@ -115,17 +67,17 @@ select is(
     pg_temp.say('hello /note', 'agent 32'), 'agent 32 queued queued 32',
     'E10: not its first word: the mention wakes'
 );
-select pg_temp.clear();
+select board.clear();
 select is(
     pg_temp.say('/notes on this'), 'agent 31 queued queued 31', 'E10: nor is a longer word one'
 );
-select pg_temp.clear();
+select board.clear();
 select is(pg_temp.say('To all.', 'all'), 'none not_triggered', 'E11: all alone wakes nobody');
 select is(
     pg_temp.say('To all and one.', 'all, agent 32'), 'agent 32 queued queued 32',
     'E11: all with an agent wakes only that one'
 );
-select pg_temp.clear();
+select board.clear();
 select is(
     pg_temp.say('To a colleague.', 'member 12'), 'none not_triggered',
     'E11: a member alone wakes nobody'
@@ -143,12 +95,12 @@ select set_eq(
     from dispatch.runs as r where r.status = 'queued'$$,
     $$select
         'task_mentioned' as reason, 'mention' as source, format(
-            'task_mentioned:%s:%s', pg_temp.comment('Both.'), dispatch_test.id(a)
+            'task_mentioned:%s:%s', board.comment('Both.'), dispatch_test.id(a)
         ) as idempotency_key, 3 as priority
     from generate_series(31, 32) as a$$,
     'E1: with a key each, and the issue''s priority'
 );
-select pg_temp.clear();
+select board.clear();
 select is(
     pg_temp.say('I am done.', '', null, 'agent', 31), 'none not_triggered',
     'E13: an agent''s plain comment wakes nobody, its own author either'
@@ -161,14 +113,14 @@ select is(
     pg_temp.say('Your turn.', 'agent 32', null, 'agent', 31), 'agent 32 queued queued 32',
     'an agent''s mention wakes'
 );
-select pg_temp.clear();
+select board.clear();
 select dispatch.update_issue(
     dispatch_test.id(1), dispatch_test.id(51), '{"status": "backlog"}', 'system'
 );
 select is(
     pg_temp.say('Parked.'), 'agent 31 queued queued 31', 'a comment starts a run in any status'
 );
-select pg_temp.clear();
+select board.clear();
 select dispatch.update_issue(
     dispatch_test.id(1), dispatch_test.id(51), '{"assignee": null}', 'system'
 );

@@ -2,45 +2,7 @@ begin;
 select plan(15);
 select dispatch_test.set_clock('2030-01-15 12:00:00+00');
 
--- Workspace 1 with members 11 and 12, runtime 21 and 11's agents 31 to 34: 31 and 32 are open
--- to all, 33 and 34 private.
-select dispatch.put_workspace(dispatch_test.id(1), 'Board', 'ABC');
-select dispatch.put_member(dispatch_test.id(1), dispatch_test.id(11), 'Owner');
-select dispatch.put_member(dispatch_test.id(1), dispatch_test.id(12), 'Other');
-select dispatch.put_runtime(dispatch_test.id(1), dispatch_test.id(21), 'daemon');
-select dispatch.heartbeat(dispatch_test.id(1), array[dispatch_test.id(21)]);
-select dispatch.put_agent(
-    dispatch_test.id(1), dispatch_test.id(a), 'Agent', dispatch_test.id(11),
-    dispatch_test.id(21), case when a < 33 then 'public_to' end
-)
-from generate_series(31, 34) as a;
-select dispatch.grant_invoke(dispatch_test.id(1), dispatch_test.id(a), 'workspace')
-from generate_series(31, 32) as a;
-
-create function pg_temp.comment(p_body text)
-returns uuid
-language sql
-as $comment$
-select c.id from dispatch.comment as c where c.body = p_body;
-$comment$;
-
--- Mentions as 'agent 31', 'all' or 'member 11', separated by commas.
-create function pg_temp.mentions(p_text text)
-returns jsonb
-language sql
-as $mentions$
-select coalesce(
-    jsonb_agg(
-        jsonb_strip_nulls(jsonb_build_object(
-            'type', split_part(m.word, ' ', 1),
-            'id', dispatch_test.id(nullif(split_part(m.word, ' ', 2), '')::integer)
-        ))
-        order by m.place
-    ),
-    '[]'
-)
-from unnest(string_to_array(p_text, ', ')) with ordinality as m (word, place);
-$mentions$;
+select board.make();
 
 -- Writes a comment on issue 51 and tells what became of each target.
 create function pg_temp.say(
@@ -64,30 +26,10 @@ select string_agg(
 )
 from dispatch.add_comment(
     dispatch_test.id(1), dispatch_test.id(p_issue), p_body, p_actor_type,
-    dispatch_test.id(p_actor), p_acting_run, pg_temp.mentions(p_mentions),
-    pg_temp.comment(p_parent)
+    dispatch_test.id(p_actor), p_acting_run, board.mentions(p_mentions),
+    board.comment(p_parent)
 ) as a;
 $say$;
-
--- The agents with a queued run, by id.
-create function pg_temp.queued()
-returns text
-language sql
-as $queued$
-select coalesce(string_agg(right(r.agent_id::text, 2), ' ' order by r.agent_id), 'none')
-from dispatch.run as r
-where r.status = 'queued';
-$queued$;
-
--- Takes what is queued out of the way.
-create function pg_temp.clear()
-returns void
-language sql
-as $clear$
-update dispatch.run as r
-set status = 'cancelled', finished_at = dispatch.clock()
-where r.status = 'queued';
-$clear$;
 
 -- Squad 41 is led by 31, squad 42 by the private 33.
 select dispatch.put_squad(
@@ -122,7 +64,7 @@ select is(
     'U3: a leader that mentions its squad without an active run on the issue is suppressed'
 );
 delete from dispatch.run;
-select is(pg_temp.queued(), 'none', 'U3: nothing is queued');
+select is(board.queued(), 'none', 'U3: nothing is queued');
 select is(
     (
         select string_agg(concat_ws(' ', e.metric, e.reason, right(e.agent_id::text, 2)), ';')
@@ -150,7 +92,7 @@ select is(
         select a.run_id
         from dispatch.add_comment(
             dispatch_test.id(1), dispatch_test.id(51), 'Again.', 'agent', dispatch_test.id(31),
-            h.run_id, pg_temp.mentions('squad 41')
+            h.run_id, board.mentions('squad 41')
         ) as a
     ),
     h.run_id, 'U3: the answer names that run'
@@ -184,13 +126,13 @@ select is(
     (select r.squad_id from dispatch.runs as r where r.agent_id = dispatch_test.id(32)), null,
     'for no squad: only a leader''s run passes it on'
 );
-select pg_temp.clear();
+select board.clear();
 select is(
     pg_temp.say('My part is done.', '', null, 'agent', 31, h.run_id),
     'squad 41 queued queued 31', 'a worker''s words wake its own leading self'
 )
 from held as h;
-select pg_temp.clear();
+select board.clear();
 select dispatch.complete_run(dispatch_test.id(1), h.run_id, 1) from held as h;
 select dispatch_test.advance_clock('1 s');
 select pg_temp.say('Look yourself.', 'agent 31');

@@ -2,45 +2,7 @@ begin;
 select plan(15);
 select dispatch_test.set_clock('2030-01-15 12:00:00+00');
 
--- Workspace 1 with members 11 and 12, runtime 21 and 11's agents 31 to 34: 31 and 32 are open
--- to all, 33 and 34 private.
-select dispatch.put_workspace(dispatch_test.id(1), 'Board', 'ABC');
-select dispatch.put_member(dispatch_test.id(1), dispatch_test.id(11), 'Owner');
-select dispatch.put_member(dispatch_test.id(1), dispatch_test.id(12), 'Other');
-select dispatch.put_runtime(dispatch_test.id(1), dispatch_test.id(21), 'daemon');
-select dispatch.heartbeat(dispatch_test.id(1), array[dispatch_test.id(21)]);
-select dispatch.put_agent(
-    dispatch_test.id(1), dispatch_test.id(a), 'Agent', dispatch_test.id(11),
-    dispatch_test.id(21), case when a < 33 then 'public_to' end
-)
-from generate_series(31, 34) as a;
-select dispatch.grant_invoke(dispatch_test.id(1), dispatch_test.id(a), 'workspace')
-from generate_series(31, 32) as a;
-
-create function pg_temp.comment(p_body text)
-returns uuid
-language sql
-as $comment$
-select c.id from dispatch.comment as c where c.body = p_body;
-$comment$;
-
--- Mentions as 'agent 31', 'all' or 'member 11', separated by commas.
-create function pg_temp.mentions(p_text text)
-returns jsonb
-language sql
-as $mentions$
-select coalesce(
-    jsonb_agg(
-        jsonb_strip_nulls(jsonb_build_object(
-            'type', split_part(m.word, ' ', 1),
-            'id', dispatch_test.id(nullif(split_part(m.word, ' ', 2), '')::integer)
-        ))
-        order by m.place
-    ),
-    '[]'
-)
-from unnest(string_to_array(p_text, ', ')) with ordinality as m (word, place);
-$mentions$;
+select board.make();
 
 -- Writes a comment on issue 51 and tells what became of each target.
 create function pg_temp.say(
@@ -64,20 +26,10 @@ select string_agg(
 )
 from dispatch.add_comment(
     dispatch_test.id(1), dispatch_test.id(p_issue), p_body, p_actor_type,
-    dispatch_test.id(p_actor), p_acting_run, pg_temp.mentions(p_mentions),
-    pg_temp.comment(p_parent)
+    dispatch_test.id(p_actor), p_acting_run, board.mentions(p_mentions),
+    board.comment(p_parent)
 ) as a;
 $say$;
-
--- Takes what is queued out of the way.
-create function pg_temp.clear()
-returns void
-language sql
-as $clear$
-update dispatch.run as r
-set status = 'cancelled', finished_at = dispatch.clock()
-where r.status = 'queued';
-$clear$;
 
 -- Squad 41 is led by 31, squad 42 by the private 33.
 select dispatch.put_squad(
@@ -111,24 +63,24 @@ select is(
     'a comment on a squad''s issue wakes its leader'
 );
 select is(pg_temp.work(), '31 41 t task_comment comment', 'as the leader');
-select pg_temp.clear();
+select board.clear();
 select is(
     pg_temp.say('Done here.', '', null, 'agent', 32), 'squad 41 queued queued 31',
     'so does another agent''s: only the assigned squad''s leader is woken by an agent''s words'
 );
-select pg_temp.clear();
+select board.clear();
 select is(
     pg_temp.say('A notice.', '', null, 'system', null), 'squad 41 queued queued 31',
     'and the system''s'
 );
-select pg_temp.clear();
+select board.clear();
 select is(
     pg_temp.say('Both.', 'agent 31, squad 41'),
     'agent 31 queued queued 31; squad 41 queued queued 31',
     'E14: an agent and the squad that it leads are two answers'
 );
 select is(pg_temp.work(), '31 41 t task_mentioned mention', 'E14: and one run, the leader''s');
-select pg_temp.clear();
+select board.clear();
 select is(
     pg_temp.say('Led in private.', 'squad 42', null, 'user', 12),
     'squad 42 blocked invocation_not_allowed',
@@ -138,7 +90,7 @@ select is(
     pg_temp.say('Led by mine.', 'squad 42'), 'squad 42 queued queued 33',
     'R18: its owner may mention it'
 );
-select pg_temp.clear();
+select board.clear();
 select is(
     pg_temp.say('No such squad.', 'squad 49'), 'squad 49 blocked invocation_not_allowed',
     'a squad that does not exist is as one that is not open'
@@ -150,7 +102,7 @@ select is(
     'A8: a squad needs its leader online, the leader mentioned for itself waits'
 );
 select is(pg_temp.work(), '31 f task_mentioned mention', 'which is then no leader''s run');
-select pg_temp.clear();
+select board.clear();
 select is(
     pg_temp.say('Anybody?'), 'squad 41 blocked runtime_offline 31',
     'A8: the assigned squad needs it as well'

@@ -2,45 +2,7 @@ begin;
 select plan(30);
 select dispatch_test.set_clock('2030-01-15 12:00:00+00');
 
--- Workspace 1 with members 11 and 12, runtime 21 and 11's agents 31 to 34: 31 and 32 are open
--- to all, 33 and 34 private.
-select dispatch.put_workspace(dispatch_test.id(1), 'Board', 'ABC');
-select dispatch.put_member(dispatch_test.id(1), dispatch_test.id(11), 'Owner');
-select dispatch.put_member(dispatch_test.id(1), dispatch_test.id(12), 'Other');
-select dispatch.put_runtime(dispatch_test.id(1), dispatch_test.id(21), 'daemon');
-select dispatch.heartbeat(dispatch_test.id(1), array[dispatch_test.id(21)]);
-select dispatch.put_agent(
-    dispatch_test.id(1), dispatch_test.id(a), 'Agent', dispatch_test.id(11),
-    dispatch_test.id(21), case when a < 33 then 'public_to' end
-)
-from generate_series(31, 34) as a;
-select dispatch.grant_invoke(dispatch_test.id(1), dispatch_test.id(a), 'workspace')
-from generate_series(31, 32) as a;
-
-create function pg_temp.comment(p_body text)
-returns uuid
-language sql
-as $comment$
-select c.id from dispatch.comment as c where c.body = p_body;
-$comment$;
-
--- Mentions as 'agent 31', 'all' or 'member 11', separated by commas.
-create function pg_temp.mentions(p_text text)
-returns jsonb
-language sql
-as $mentions$
-select coalesce(
-    jsonb_agg(
-        jsonb_strip_nulls(jsonb_build_object(
-            'type', split_part(m.word, ' ', 1),
-            'id', dispatch_test.id(nullif(split_part(m.word, ' ', 2), '')::integer)
-        ))
-        order by m.place
-    ),
-    '[]'
-)
-from unnest(string_to_array(p_text, ', ')) with ordinality as m (word, place);
-$mentions$;
+select board.make();
 
 -- Writes a comment on issue 51 and tells what became of each target.
 create function pg_temp.say(
@@ -64,8 +26,8 @@ select string_agg(
 )
 from dispatch.add_comment(
     dispatch_test.id(1), dispatch_test.id(p_issue), p_body, p_actor_type,
-    dispatch_test.id(p_actor), p_acting_run, pg_temp.mentions(p_mentions),
-    pg_temp.comment(p_parent)
+    dispatch_test.id(p_actor), p_acting_run, board.mentions(p_mentions),
+    board.comment(p_parent)
 ) as a;
 $say$;
 
@@ -142,7 +104,7 @@ from (
             'an unknown parent'
         ),
         (
-            20, '{1}, {52}, $$x$$, $$system$$, p_parent_id => pg_temp.comment($$c1$$)',
+            20, '{1}, {52}, $$x$$, $$system$$, p_parent_id => board.comment($$c1$$)',
             'PD404 p_parent_id', 'a parent of another issue'
         ),
         (
@@ -168,19 +130,19 @@ from (
             'edit_comment: an unknown comment'
         ),
         (
-            3, 'edit_comment({2}, pg_temp.comment($$c1$$), $$x$$, $$system$$)',
+            3, 'edit_comment({2}, board.comment($$c1$$), $$x$$, $$system$$)',
             'PD404 p_comment_id', 'edit_comment: one of another workspace'
         ),
         (
-            4, 'edit_comment({1}, pg_temp.comment($$c1$$), $$$$, $$system$$)', 'PD400 p_body',
+            4, 'edit_comment({1}, board.comment($$c1$$), $$$$, $$system$$)', 'PD400 p_body',
             'edit_comment: no body'
         ),
         (
-            5, 'edit_comment({1}, pg_temp.comment($$c1$$), $$x$$, $$system$$, '
+            5, 'edit_comment({1}, board.comment($$c1$$), $$x$$, $$system$$, '
             'p_mentions => $$[{}]$$)', 'PD400 p_mentions[0].type', 'edit_comment: no mention'
         ),
         (
-            6, 'edit_comment({1}, pg_temp.comment($$c1$$), $$x$$, $$user$$, {19})',
+            6, 'edit_comment({1}, board.comment($$c1$$), $$x$$, $$user$$, {19})',
             'PD403 p_actor_id', 'edit_comment: no member'
         ),
         (
@@ -188,11 +150,11 @@ from (
             'delete_comment: an unknown comment'
         ),
         (
-            8, 'delete_comment({2}, pg_temp.comment($$c1$$), $$system$$)', 'PD404 p_comment_id',
+            8, 'delete_comment({2}, board.comment($$c1$$), $$system$$)', 'PD404 p_comment_id',
             'delete_comment: one of another workspace'
         ),
         (
-            9, 'delete_comment({1}, pg_temp.comment($$c1$$), $$user$$, {19})',
+            9, 'delete_comment({1}, board.comment($$c1$$), $$user$$, {19})',
             'PD403 p_actor_id', 'delete_comment: no member'
         )
 ) as w (place, written, error, what)

@@ -2,45 +2,7 @@ begin;
 select plan(14);
 select dispatch_test.set_clock('2030-01-15 12:00:00+00');
 
--- Workspace 1 with members 11 and 12, runtime 21 and 11's agents 31 to 34: 31 and 32 are open
--- to all, 33 and 34 private.
-select dispatch.put_workspace(dispatch_test.id(1), 'Board', 'ABC');
-select dispatch.put_member(dispatch_test.id(1), dispatch_test.id(11), 'Owner');
-select dispatch.put_member(dispatch_test.id(1), dispatch_test.id(12), 'Other');
-select dispatch.put_runtime(dispatch_test.id(1), dispatch_test.id(21), 'daemon');
-select dispatch.heartbeat(dispatch_test.id(1), array[dispatch_test.id(21)]);
-select dispatch.put_agent(
-    dispatch_test.id(1), dispatch_test.id(a), 'Agent', dispatch_test.id(11),
-    dispatch_test.id(21), case when a < 33 then 'public_to' end
-)
-from generate_series(31, 34) as a;
-select dispatch.grant_invoke(dispatch_test.id(1), dispatch_test.id(a), 'workspace')
-from generate_series(31, 32) as a;
-
-create function pg_temp.comment(p_body text)
-returns uuid
-language sql
-as $comment$
-select c.id from dispatch.comment as c where c.body = p_body;
-$comment$;
-
--- Mentions as 'agent 31', 'all' or 'member 11', separated by commas.
-create function pg_temp.mentions(p_text text)
-returns jsonb
-language sql
-as $mentions$
-select coalesce(
-    jsonb_agg(
-        jsonb_strip_nulls(jsonb_build_object(
-            'type', split_part(m.word, ' ', 1),
-            'id', dispatch_test.id(nullif(split_part(m.word, ' ', 2), '')::integer)
-        ))
-        order by m.place
-    ),
-    '[]'
-)
-from unnest(string_to_array(p_text, ', ')) with ordinality as m (word, place);
-$mentions$;
+select board.make();
 
 -- Writes a comment on issue 51 and tells what became of each target.
 create function pg_temp.say(
@@ -64,8 +26,8 @@ select string_agg(
 )
 from dispatch.add_comment(
     dispatch_test.id(1), dispatch_test.id(p_issue), p_body, p_actor_type,
-    dispatch_test.id(p_actor), p_acting_run, pg_temp.mentions(p_mentions),
-    pg_temp.comment(p_parent)
+    dispatch_test.id(p_actor), p_acting_run, board.mentions(p_mentions),
+    board.comment(p_parent)
 ) as a;
 $say$;
 
@@ -82,33 +44,12 @@ select string_agg(
     '; ' order by a.place
 )
 from dispatch.delete_comment(
-    dispatch_test.id(1), pg_temp.comment(p_body), 'user', dispatch_test.id(11)
+    dispatch_test.id(1), board.comment(p_body), 'user', dispatch_test.id(11)
 ) with ordinality as a (
     comment_id, target_type, target_id, outcome, reason_code, run_id, agent_id, place
 )
 left join dispatch.comment as c on c.id = a.comment_id;
 $remove$;
-
--- The runs in order of their making: agent, status, error, and the comments they stand for.
-create function pg_temp.runs(p_is_live boolean default false)
-returns text
-language sql
-as $runs$
-select string_agg(
-    concat_ws(
-        ' ', right(r.agent_id::text, 2), r.status, r.error,
-        coalesce((
-            select string_agg(coalesce(left(c.body, 2), t.reason), '+' order by t.seq)
-            from dispatch.run_trigger as t
-            left join dispatch.comment as c on c.id = t.comment_id
-            where t.run_id = r.id
-        ), (select left(c.body, 2) from dispatch.comment as c where c.id = r.comment_id))
-    ),
-    '; ' order by r.id
-)
-from dispatch.runs as r
-where not p_is_live or r.status not in ('completed', 'failed', 'cancelled');
-$runs$;
 
 select dispatch.create_issue(
     dispatch_test.id(1), 'Issue', 'user', dispatch_test.id(11),
@@ -121,7 +62,7 @@ select is(
     pg_temp.remove('c1'), 'c1 none not_triggered',
     'E19: the only comment is deleted: nothing new'
 );
-select is(pg_temp.runs(), '31 cancelled comment deleted', 'E19: and its run is cancelled');
+select is(board.runs(), '31 cancelled comment deleted', 'E19: and its run is cancelled');
 select is((select count(*) from dispatch.comment), 0::bigint, 'the comment is gone');
 delete from dispatch.run;
 
@@ -132,7 +73,7 @@ select is(
     'E19: a run that has another comment: that one is queued again'
 );
 select is(
-    pg_temp.runs(), '31 cancelled comment deleted task_mentioned+c2; 31 queued c2',
+    board.runs(), '31 cancelled comment deleted task_mentioned+c2; 31 queued c2',
     'E19: in a run of its own'
 );
 select is(
@@ -169,7 +110,7 @@ select is(
     'a running run is cancelled as well, and what it had is queued again'
 );
 select is(
-    pg_temp.runs(), '31 cancelled comment deleted d1+task_mentioned; 31 queued d1', 'once'
+    board.runs(), '31 cancelled comment deleted d1+task_mentioned; 31 queued d1', 'once'
 );
 delete from dispatch.run;
 
@@ -211,7 +152,7 @@ select pg_temp.say('f4', 'agent 32');
 select is(
     pg_temp.remove('f1'), 'f4 agent 32 queued queued', 'a comment goes with its replies'
 );
-select is(pg_temp.runs(true), '32 queued f4', 'and with the runs of all of them');
+select is(board.runs(true), '32 queued f4', 'and with the runs of all of them');
 select is(
     (select string_agg(c.body, ' ' order by c.body) from dispatch.comment as c), 'c2 d1 f4',
     'other comments stay'

@@ -2,45 +2,7 @@ begin;
 select plan(15);
 select dispatch_test.set_clock('2030-01-15 12:00:00+00');
 
--- Workspace 1 with members 11 and 12, runtime 21 and 11's agents 31 to 34: 31 and 32 are open
--- to all, 33 and 34 private.
-select dispatch.put_workspace(dispatch_test.id(1), 'Board', 'ABC');
-select dispatch.put_member(dispatch_test.id(1), dispatch_test.id(11), 'Owner');
-select dispatch.put_member(dispatch_test.id(1), dispatch_test.id(12), 'Other');
-select dispatch.put_runtime(dispatch_test.id(1), dispatch_test.id(21), 'daemon');
-select dispatch.heartbeat(dispatch_test.id(1), array[dispatch_test.id(21)]);
-select dispatch.put_agent(
-    dispatch_test.id(1), dispatch_test.id(a), 'Agent', dispatch_test.id(11),
-    dispatch_test.id(21), case when a < 33 then 'public_to' end
-)
-from generate_series(31, 34) as a;
-select dispatch.grant_invoke(dispatch_test.id(1), dispatch_test.id(a), 'workspace')
-from generate_series(31, 32) as a;
-
-create function pg_temp.comment(p_body text)
-returns uuid
-language sql
-as $comment$
-select c.id from dispatch.comment as c where c.body = p_body;
-$comment$;
-
--- Mentions as 'agent 31', 'all' or 'member 11', separated by commas.
-create function pg_temp.mentions(p_text text)
-returns jsonb
-language sql
-as $mentions$
-select coalesce(
-    jsonb_agg(
-        jsonb_strip_nulls(jsonb_build_object(
-            'type', split_part(m.word, ' ', 1),
-            'id', dispatch_test.id(nullif(split_part(m.word, ' ', 2), '')::integer)
-        ))
-        order by m.place
-    ),
-    '[]'
-)
-from unnest(string_to_array(p_text, ', ')) with ordinality as m (word, place);
-$mentions$;
+select board.make();
 
 -- Writes a comment on issue 51 and tells what became of each target.
 create function pg_temp.say(
@@ -64,8 +26,8 @@ select string_agg(
 )
 from dispatch.add_comment(
     dispatch_test.id(1), dispatch_test.id(p_issue), p_body, p_actor_type,
-    dispatch_test.id(p_actor), p_acting_run, pg_temp.mentions(p_mentions),
-    pg_temp.comment(p_parent)
+    dispatch_test.id(p_actor), p_acting_run, board.mentions(p_mentions),
+    board.comment(p_parent)
 ) as a;
 $say$;
 
@@ -89,34 +51,13 @@ select string_agg(
     '; ' order by a.place
 )
 from dispatch.edit_comment(
-    dispatch_test.id(1), pg_temp.comment(p_old), p_body, p_actor_type,
-    dispatch_test.id(p_actor), p_acting_run, pg_temp.mentions(p_mentions)
+    dispatch_test.id(1), board.comment(p_old), p_body, p_actor_type,
+    dispatch_test.id(p_actor), p_acting_run, board.mentions(p_mentions)
 ) with ordinality as a (
     comment_id, target_type, target_id, outcome, reason_code, run_id, agent_id, place
 )
 left join dispatch.comment as c on c.id = a.comment_id;
 $edit$;
-
--- The runs in order of their making: agent, status, error, and the comments they stand for.
-create function pg_temp.runs(p_is_live boolean default false)
-returns text
-language sql
-as $runs$
-select string_agg(
-    concat_ws(
-        ' ', right(r.agent_id::text, 2), r.status, r.error,
-        coalesce((
-            select string_agg(coalesce(left(c.body, 2), t.reason), '+' order by t.seq)
-            from dispatch.run_trigger as t
-            left join dispatch.comment as c on c.id = t.comment_id
-            where t.run_id = r.id
-        ), (select left(c.body, 2) from dispatch.comment as c where c.id = r.comment_id))
-    ),
-    '; ' order by r.id
-)
-from dispatch.runs as r
-where not p_is_live or r.status not in ('completed', 'failed', 'cancelled');
-$runs$;
 
 select dispatch.create_issue(
     dispatch_test.id(1), 'Issue', 'user', dispatch_test.id(11),
@@ -128,13 +69,13 @@ select pg_temp.say('c1');
 select is(
     pg_temp.edit('c1', 'c1'), 'c1 none not_triggered', 'an edit that changes nothing'
 );
-select is(pg_temp.runs(), '31 queued c1', 'leaves the run alone');
+select is(board.runs(), '31 queued c1', 'leaves the run alone');
 select is(
     pg_temp.edit('c1', 'c1 now for another', 'agent 32'), 'c1 agent 32 queued queued',
     'an edit wakes whom the comment asks for now'
 );
 select is(
-    pg_temp.runs(), '31 cancelled comment edited c1; 32 queued c1',
+    board.runs(), '31 cancelled comment edited c1; 32 queued c1',
     'and takes back what it has started'
 );
 select is(
@@ -149,7 +90,7 @@ select is(
     pg_temp.edit('c1 now for another', '/note c1'), 'c1 none not_triggered',
     'a comment that becomes a note takes its runs back'
 );
-select is(pg_temp.runs(true), null, 'all of them');
+select is(board.runs(true), null, 'all of them');
 delete from dispatch.run;
 
 select pg_temp.say('d1', 'agent 31, agent 32');
@@ -162,7 +103,7 @@ select is(
     'the other comments are queued again in their order, then the edited one'
 );
 select is(
-    pg_temp.runs(true), '32 queued d1; 31 queued d1+d3+d2',
+    board.runs(true), '32 queued d1; 31 queued d1+d3+d2',
     'for the agent that the edited one had woken alone'
 );
 select is(
@@ -187,7 +128,7 @@ select is(
     'an edit of a comment that waits in a follow-up'
 );
 select is(
-    pg_temp.runs(true), '31 running e1+e2; 31 queued e2',
+    board.runs(true), '31 running e1+e2; 31 queued e2',
     'leaves the run alone that never had it'
 );
 select is(
@@ -195,7 +136,7 @@ select is(
     'an edit of what the running run has'
 );
 select is(
-    pg_temp.runs(true), '31 queued e2+e1',
+    board.runs(true), '31 queued e2+e1',
     'ends that run and does not queue again what the follow-up has'
 );
 select * from finish();
